@@ -28,7 +28,7 @@ from jobreport.watched import Watched  # noqa: E402
 BEGUN, NOW = 1_800_000_000, 1_800_000_100
 
 
-def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),), tested=NOW, outside=0, gone=()):
+def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),), tested=NOW, outside=0, gone=(), since=50):
     """The bytes of a file. THREADS: (state, place, waits[, how many it waits for]); a wait: (peer, tag, comm, place, receives, collective). GONE: of the threads those
     that have ended."""
     text = b"".join(json.dumps(line).encode() + b"\n" for line in
@@ -39,7 +39,7 @@ def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, com
                            len(text), 0, f"node{rank}".encode())
     for number in range(calls.THREADS):
         state, place, waits, *count = threads[number] if number < len(threads) else (0, 0, ())
-        data += calls.THREAD.pack(number not in gone, state, place, *count or [len(waits)], (NOW - 50) * 10**9, outside * 10**9, tested * 10**9)
+        data += calls.THREAD.pack(number not in gone, state, place, *count or [len(waits)], (NOW - since) * 10**9, outside * 10**9, tested * 10**9)
         data += b"".join(calls.WAIT.pack(*waits[slot]) if slot < len(waits) else bytes(calls.WAIT.size) for slot in range(calls.WAITS))
     data += b"".join(calls.COMM.pack(*comm, collectives) for comm in comms) + bytes(calls.COMM.size * (calls.COMMS - len(comms)))
     data += calls.PLACE.pack(3, 10**9, 5 * 10**8, 300) * 2 + bytes(calls.PLACE.size * (calls.PLACES - 2))
@@ -157,6 +157,11 @@ class CallsTest(unittest.TestCase):
         self.assertTrue(self.has_deadlock(*files, words="a deadlock: rank 0 waits for rank 1, which waits for rank 0"))
         files = make(0, 3, [in_barrier(4)], 4), make(1, 3, [receives(2)], 3), make(2, 3, [], 3)
         self.assertFalse(self.has_deadlock(*files))
+
+    def test_ranks_that_came_at_about_the_same_time(self):
+        told = lines_of([make(rank, 4, [in_barrier(4)], 4, since=since) for rank, since in enumerate((50, 51, 40, 52))])
+        self.assertTrue(any(line.startswith("ranks 0-1, 3: MPI_Barrier") and line.endswith(", for 50 to 52 s") for line in told), told)
+        self.assertTrue(any(line.startswith("rank 2: ") and line.endswith(", for 40 s") for line in told), told)
 
     def test_a_chain_without_end_is_no_circle(self):
         told = lines_of([make(rank, 50, [receives(rank + 1)] if rank < 49 else []) for rank in range(50)])

@@ -9,6 +9,7 @@ from jobreport.wording import clean, ranks_of
 PATIENCE = 1  # seconds in a call, below which it is not waiting
 ENDING = 10   # likewise, in a job that nobody has ended: it took its launcher some seconds from the crash of a rank to the end of the others
 RECENT = 5    # seconds since its last test, beyond which a thread that has tested does something else
+TOGETHER = 2  # seconds
 LINES = 40
 SHOWN = 4     # of what a thread waits for
 
@@ -31,14 +32,24 @@ class Waits:
         """What each rank is in, those alike together; who is outside; and what follows."""
         if not self.waiting:
             return
-        alike = {}
-        for rank, threads in self.waiting.items():
-            for thread in threads:
-                alike.setdefault((self._words(rank, thread), int(self.now - thread.since)), []).append(rank)
-        for (text, seconds), ranks in sorted(alike.items(), key=lambda item: item[1])[:LINES]:
-            yield f"{ranks_of(set(ranks))}: {text}, for {seconds} s"
+        for ranks, text, first, last in sorted(self._alike())[:LINES]:
+            yield f"{ranks_of(set(ranks))}: {text}, for {first if first == last else f'{first} to {last}'} s"
         yield from self._others()
         yield from self.conclusions()
+
+    def _alike(self):
+        """(ranks, what they are in, for how many seconds, and up to how many): those that have come to it within TOGETHER."""
+        places = {}
+        for rank, threads in self.waiting.items():
+            for thread in threads:
+                places.setdefault(self._words(rank, thread), []).append((int(self.now - thread.since), rank))
+        for text, waiting in places.items():
+            waiting.sort()
+            while waiting:
+                first = waiting[0][0]
+                group = [one for one in waiting if one[0] <= first + TOGETHER]
+                waiting = waiting[len(group):]
+                yield sorted(rank for _, rank in group), text, first, group[-1][0]
 
     def conclusions(self):
         """A deadlock, or who has not come."""
