@@ -668,8 +668,7 @@ static void uci_mpi_agree_world(const char *call)
             .call = call, .flow = UCI_MPI_NO_DATA, .blocks = true, .comm = MPI_COMM_WORLD, .root = UCI_MPI_NO_ROOT});
 }
 
-/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the first one last: what the program and its libraries do in their callbacks comes before the end,
- * and others may wait for it before they come to theirs */
+/* What the program and its libraries do in their callbacks comes before the end, and others may wait for it before they come to theirs */
 static int uci_mpi_agree_on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     uci_mpi_agree_world("MPI_Finalize");
@@ -681,20 +680,10 @@ static int uci_mpi_agree_on_finalize(MPI_Comm comm, int keyval, void *value, voi
     return MPI_SUCCESS;
 }
 
-static void uci_mpi_agree_look_at_end(void)
-{
-    int keyval;
-
-    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uci_mpi_agree_on_finalize, &keyval, NULL) == MPI_SUCCESS) &&
-        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS)) {
-        PMPI_Comm_free_keyval(&keyval);
-    }
-}
-
 void uci_mpi_agree_init(void)
 {
     if (uci_mpi_compares_collectives()) {
-        uci_mpi_agree_look_at_end();
+        uci_mpi_at_finalize(uci_mpi_agree_on_finalize);
         uci_mpi_agree_world("MPI_Init");
     }
 }

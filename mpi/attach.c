@@ -74,6 +74,16 @@ void uci_mpi_check_mpi(void)
     abort();
 }
 
+void uci_mpi_at_finalize(MPI_Comm_delete_attr_function *function)
+{
+    int keyval;
+
+    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, function, &keyval, NULL) == MPI_SUCCESS) &&
+        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS)) {
+        PMPI_Comm_free_keyval(&keyval);
+    }
+}
+
 /* They need more of the library: one that is older has none of it */
 static void uci_mpi_attach_collectives(void)
 {

@@ -39,6 +39,10 @@ void *uci_mpi_library_find(const char *name);
 /** Where the MPI is another one, or is not found: say what has to be preloaded, and end. Before anything of MPI is used. */
 void uci_mpi_check_mpi(void);
 
+/** Call @a function as late as can be while MPI still works: MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the first one last. To be called
+ *  right after MPI_Init. */
+void uci_mpi_at_finalize(MPI_Comm_delete_attr_function *function);
+
 /** Of this thread; NULL: not asked for yet. */
 extern __thread uci_signature_next_t *uci_mpi_next;
 

@@ -236,22 +236,12 @@ void uci_mpi_calls_watch_errors(MPI_Comm comm)
     }
 }
 
-/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the first one last: what others complete and free in their callbacks is not left over */
+/* What others complete and free in their callbacks is not left over */
 static int uci_mpi_calls_on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     uci_mpi_pending_finalize();
     uci_mpi_kept_finalize();
     return MPI_SUCCESS;
-}
-
-static void uci_mpi_calls_look_at_end(void)
-{
-    int keyval;
-
-    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uci_mpi_calls_on_finalize, &keyval, NULL) == MPI_SUCCESS) &&
-        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS)) {
-        PMPI_Comm_free_keyval(&keyval);
-    }
 }
 
 void uci_mpi_calls_init(void)
@@ -283,7 +273,7 @@ void uci_mpi_calls_init(void)
         uci_mpi_calls_watch_errors(MPI_COMM_WORLD);
         uci_mpi_calls_watch_errors(MPI_COMM_SELF);
     }
-    uci_mpi_calls_look_at_end();
+    uci_mpi_at_finalize(uci_mpi_calls_on_finalize);
 }
 
 void uci_mpi_calls_finalize(void)

@@ -311,11 +311,20 @@ static const uci_sigtype_t *uci_mpi_derived_get(MPI_Datatype datatype)
     return ((PMPI_Type_get_attr(datatype, uci_mpi_keyval, &value, &found) == MPI_SUCCESS) && found) ? value : NULL;
 }
 
+void uci_mpi_datatype_drop(MPI_Datatype datatype, int keyval)
+{
+    int found = 0;
+    void *value;
+
+    if ((keyval != MPI_KEYVAL_INVALID) && (PMPI_Type_get_attr(datatype, keyval, &value, &found) == MPI_SUCCESS) &&
+        found) {
+        PMPI_Type_delete_attr(datatype, keyval);
+    }
+}
+
 void uci_mpi_datatype_forget(MPI_Datatype datatype)
 {
-    if ((uci_mpi_keyval != MPI_KEYVAL_INVALID) && (uci_mpi_derived_get(datatype) != NULL)) {
-        PMPI_Type_delete_attr(datatype, uci_mpi_keyval);
-    }
+    uci_mpi_datatype_drop(datatype, uci_mpi_keyval);
 }
 
 /* The lock is held: it is given once, for a second one would delete the first, which others use */

@@ -32,6 +32,9 @@ int uci_mpi_datatype_init(void);
 /** It is about to be freed by the program: MPICH deletes attributes of one that is in use within its progress, where it lets other threads in. */
 void uci_mpi_datatype_forget(MPI_Datatype datatype);
 
+/** Take away an attribute, if it has it. */
+void uci_mpi_datatype_drop(MPI_Datatype datatype, int keyval);
+
 /** Is it predefined? Then it is never freed, and can't have an attribute in every MPI. */
 bool uci_mpi_is_named(MPI_Datatype datatype);
 

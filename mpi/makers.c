@@ -45,9 +45,11 @@ static void uci_mpi_keep_comm(const uci_mpi_call_t *call, int ret, const MPI_Com
         return ret; \
     }
 
-#define UCI_MPI_FREES(_kind, _name, _type) \
+/* @param _first  what comes before that, may be nothing */
+#define UCI_MPI_FREES(_kind, _name, _type, _first) \
     UCI_MPI_EXPORT int MPI_##_name(_type *handle) \
     { \
+        _first; \
         if (uci_mpi_keeps()) { \
             uci_mpi_kept_remove(UCI_MPI_KEPT_##_kind, UCI_MPI_HANDLE(*handle)); \
         } \
@@ -84,8 +86,8 @@ UCI_MPI_MAKES_COMM(Intercomm_create, true,
                    (MPI_Comm comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newcomm),
                    (comm, local_leader, peer_comm, remote_leader, tag, newcomm))
 UCI_MPI_MAKES_COMM(Intercomm_merge, true, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm, high, newcomm))
-UCI_MPI_FREES(COMM, Comm_free, MPI_Comm)
-UCI_MPI_FREES(COMM, Comm_disconnect, MPI_Comm)
+UCI_MPI_FREES(COMM, Comm_free, MPI_Comm, )
+UCI_MPI_FREES(COMM, Comm_disconnect, MPI_Comm, )
 
 UCI_MPI_MAKES(TYPE, Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype *newtype),
               (count, oldtype, newtype), newtype)
@@ -122,17 +124,15 @@ UCI_MPI_MAKES(TYPE, Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI
               (oldtype, lb, extent, newtype), newtype)
 UCI_MPI_MAKES(TYPE, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype), newtype)
 
-UCI_MPI_EXPORT int MPI_Type_free(MPI_Datatype *handle)
+static void uci_mpi_type_forget(MPI_Datatype type)
 {
-    if ((*handle != MPI_DATATYPE_NULL) && !uci_mpi_is_named(*handle)) { /* else an error, which MPI tells */
-        uci_mpi_datatype_forget(*handle);
-        uci_mpi_layout_forget(*handle);
+    if ((type != MPI_DATATYPE_NULL) && !uci_mpi_is_named(type)) { /* else an error, which MPI tells */
+        uci_mpi_datatype_forget(type);
+        uci_mpi_layout_forget(type);
     }
-    if (uci_mpi_keeps()) {
-        uci_mpi_kept_remove(UCI_MPI_KEPT_TYPE, UCI_MPI_HANDLE(*handle));
-    }
-    return PMPI_Type_free(handle);
 }
+
+UCI_MPI_FREES(TYPE, Type_free, MPI_Datatype, uci_mpi_type_forget(*handle))
 
 UCI_MPI_MAKES(GROUP, Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group)
 UCI_MPI_MAKES(GROUP, Comm_remote_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group)
@@ -147,7 +147,7 @@ UCI_MPI_MAKES(GROUP, Group_range_incl, (MPI_Group of, int n, int ranges[][3], MP
               group)
 UCI_MPI_MAKES(GROUP, Group_range_excl, (MPI_Group of, int n, int ranges[][3], MPI_Group *group), (of, n, ranges, group),
               group)
-UCI_MPI_FREES(GROUP, Group_free, MPI_Group)
+UCI_MPI_FREES(GROUP, Group_free, MPI_Group, )
 
 UCI_MPI_MAKES(OP, Op_create, (MPI_User_function * function, int commute, MPI_Op *op), (function, commute, op), op)
-UCI_MPI_FREES(OP, Op_free, MPI_Op)
+UCI_MPI_FREES(OP, Op_free, MPI_Op, )

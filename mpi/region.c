@@ -99,13 +99,7 @@ static void uci_mpi_layout_sort(uci_mpi_layout_t *layout)
 
 void uci_mpi_layout_forget(MPI_Datatype type)
 {
-    int found = 0;
-    void *value;
-
-    if ((uci_mpi_layout_keyval != MPI_KEYVAL_INVALID) &&
-        (PMPI_Type_get_attr(type, uci_mpi_layout_keyval, &value, &found) == MPI_SUCCESS) && found) {
-        PMPI_Type_delete_attr(type, uci_mpi_layout_keyval);
-    }
+    uci_mpi_datatype_drop(type, uci_mpi_layout_keyval);
 }
 
 static int uci_mpi_layout_on_delete(MPI_Datatype datatype, int keyval, void *value, void *extra)
