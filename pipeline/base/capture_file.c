@@ -66,11 +66,9 @@ static bool uci_capture_write(const char *folder, const char *name, const void *
 /* Ranks in containers of one host may have one process id */
 static void uci_capture_name(char *name, size_t size, unsigned number, const char *suffix)
 {
-    char rank[16] = "x";
+    char rank[16];
 
-    if (uci_process_rank() >= 0) {
-        snprintf(rank, sizeof(rank), "%d", uci_process_rank());
-    }
+    (void)uci_process_expand("%r", rank, sizeof(rank)); /* has room for any */
     snprintf(name, size, "%.64s.%d.%s.%u.%s", uci_process_host(), (int)getpid(), rank, number, suffix);
 }
 
