@@ -27,7 +27,8 @@ compile_pairs() {
     gcc -std=gnu11 -O2 -shared -fPIC -o "$work/libucx_integrity_as_module.so" "$uci_root/tests/attach/as_module.c"
 }
 
-# run_pairs MPI RANKS [OPTION...] [-- ARGUMENT]: a job whose summary is in $work/job.json, in a folder of its own.
+# run_pairs MPI RANKS [OPTION...] [-- ARGUMENT]: a job whose summary is in $work/job.json, in a folder of its own. In front of its program comes $wrapper.
+wrapper=()
 run_pairs() {
     local mpi=$1 ranks=$2 options=()
     shift 2
@@ -37,7 +38,7 @@ run_pairs() {
     done
     rm -rf "$work/job" "$work/job.json"
     "${limited[@]}" "$tools/uci_run" -n "$ranks" --folder "$work/job" --json "$work/job.json" ${options[@]+"${options[@]}"} \
-        "$work/pairs.$mpi" "${@:2}"
+        ${wrapper[@]+"${wrapper[@]}"} "$work/pairs.$mpi" "${@:2}"
 }
 
 # summary CONDITION: a Python expression over the JSON of the last job.
@@ -268,15 +269,8 @@ several_programs() {
 
 # run_contained RANKS [OPTION...] [-- ARGUMENT]: as run_pairs, under MPICH; each rank is process 1 of a pid namespace of its own, on one host.
 run_contained() {
-    local ranks=$1 options=()
-    shift
-    while [ $# -gt 0 ] && [ "$1" != -- ]; do
-        options+=("$1")
-        shift
-    done
-    rm -rf "$work/job" "$work/job.json"
-    UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 "${limited[@]}" "$tools/uci_run" --mpi mpich -n "$ranks" --folder "$work/job" --json "$work/job.json" \
-        ${options[@]+"${options[@]}"} unshare -pf --mount-proc "$work/pairs.mpich" "${@:2}"
+    local wrapper=(unshare -pf --mount-proc)
+    UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 run_pairs mpich "$1" --mpi mpich "${@:2}"
 }
 
 in_containers() {

@@ -9,7 +9,7 @@ from jobreport.wording import clean, ranks_of
 PATIENCE = 1  # seconds in a call, below which it is not waiting
 ENDING = 10   # likewise, in a job that nobody has ended: it took its launcher some seconds from the crash of a rank to the end of the others
 RECENT = 5    # seconds since its last test, beyond which a thread that has tested does something else
-TOGETHER = 2  # seconds
+TOGETHER = 2  # seconds between ranks that are said to be in the same call for as long
 LINES = 40
 SHOWN = 4     # of what a thread waits for
 
