@@ -7,7 +7,6 @@ repairs take more than UCI_LOG_SIZE has by default. One that plain UCX fails, or
 """
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ LAUNCH = {
                 "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any", "--mca", "coll", "^sm", "--mca", "mpi_yield_when_idle", "1"],
     "mpich": ["mpirun.mpich", "-genv", "MPIR_CVAR_NOLOCAL", "1"],
 }
+TOO_LONG = 124  # exit status of watchdog.sh
 ALWAYS = ["unrepaired_chunks == 0", "mismatched_chunks == repaired_chunks"]
 SEVERAL = ["messages_received + rma_memory > 0"]
 CLEAN = ["mismatched_chunks == 0", "mismatched_headers == 0", "mismatched_control == 0"]
@@ -45,21 +45,7 @@ def add_options(parser, folder, timeout):
     parser.add_argument("--mpi", default="openmpi,mpich", help="(%(default)s)")
     parser.add_argument("--tls", default="posix,cma,self tcp,self", help="transports, separated by spaces (%(default)s)")
     parser.add_argument("--fault", default="rate=1e-3,kind=any,target=any", help="UCI_FAULT of the third kind of run (%(default)s)")
-    parser.add_argument("--timeout", type=float, default=timeout, help="seconds for one run (%(default)s)")
-
-
-def stop(process):
-    """All of a job: launchers start ranks in sessions of their own."""
-    def children(pid):
-        found = subprocess.run(["ps", "--no-headers", "-o", "pid", "--ppid", str(pid)], text=True, capture_output=True, check=False).stdout
-        return [below for child in found.split() for below in (int(child), *children(child))]
-
-    for pid in (*children(process.pid), process.pid):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    process.communicate()
+    parser.add_argument("--timeout", type=float, default=timeout, help="seconds for one run, of what the machine gives it (%(default)s)")
 
 
 def command_of(program, mpi, settings):
@@ -74,15 +60,14 @@ def run(options, mpi, tls, program, settings):
     """(what is wrong or "", seconds, output)."""
     settings = {"UCX_TLS": tls, "UCX_WARN_UNUSED_ENV_VARS": "n", **program.settings, **settings}
     begin = time.monotonic()
-    process = subprocess.Popen(command_of(program, mpi, settings), cwd=program.path.parent, text=True, errors="replace", stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    try:
-        output, _ = process.communicate(timeout=options.timeout)
-        wrong = f"exit status {process.returncode}" if process.returncode else program.is_wrong(output)
-    except subprocess.TimeoutExpired:
-        stop(process)
-        output, wrong = "", f"not over after {options.timeout:.0f} s"
-    return wrong, time.monotonic() - begin, output
+    done = subprocess.run([HERE / "watchdog.sh", str(options.timeout), *command_of(program, mpi, settings)], cwd=program.path.parent, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+    seconds = time.monotonic() - begin
+    if done.returncode == TOO_LONG:
+        wrong = f"not over after {seconds:.0f} s"
+    else:
+        wrong = f"exit status {done.returncode}" if done.returncode else program.is_wrong(done.stdout)
+    return wrong, seconds, done.stdout
 
 
 def check_stats(stats, program, how):
@@ -113,7 +98,7 @@ def judge(options, mpi, tls, program):
         counts[1 if wrong else 0] += 1
         print(f"{'FAIL' if wrong else 'ok  '} {label}/{how}, {seconds:.1f} s, plain {plain:.1f} s{': ' if wrong else ''}{wrong}  {counters}", flush=True)
         if wrong:
-            print("\n".join("     " + line[:200] for line in output.splitlines()[-12:]), flush=True)
+            print("\n".join("     " + line[:200] for line in output.splitlines()[-(400 if "not over" in wrong else 12):]), flush=True)
     return counts
 
 

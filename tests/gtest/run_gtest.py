@@ -59,25 +59,46 @@ def classes_of(options):
     return classes
 
 
-def run_once(options, tests, preload, log):
-    """Run tests in one process until it ends, or says nothing for too long. {test: outcome} of those that were begun."""
-    command = [options.program, "--gtest_filter=" + ":".join(tests), "--gtest_color=no"]
-    outcomes, current, last = {}, None, time.monotonic()
-    with subprocess.Popen(command, env=environment(options, preload), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          bufsize=1, start_new_session=True) as process, selectors.DefaultSelector() as ready:
+def kept_waiting(pid):
+    """Seconds in which its first thread was ready to run, and had no core because others had them."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
+    except OSError:
+        return 0.0
+
+
+def lines_of(process, is_late):
+    """Lines as they come; None where nothing more comes in a second, and it is late."""
+    text = b""
+    with selectors.DefaultSelector() as ready:
         ready.register(process.stdout, selectors.EVENT_READ)
         while True:
-            if not ready.select(max(0.0, last + options.timeout - time.monotonic())):
+            if ready.select(1.0):
+                some = os.read(process.stdout.fileno(), 65536)
+                if not some:
+                    return
+                *lines, text = (text + some).split(b"\n")
+                yield from (line.decode(errors="replace") for line in lines)
+            elif is_late():
+                yield None
+
+
+def run_once(options, tests, preload, log):
+    """Run tests in one process until it ends, or is at one of them for too long: of what the machine gives it. {test: outcome} of those that were begun."""
+    command = [options.program, "--gtest_filter=" + ":".join(tests), "--gtest_color=no"]
+    outcomes, current, last, waited = {}, None, time.monotonic(), 0.0
+    with subprocess.Popen(command, env=environment(options, preload), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0, start_new_session=True) as process:
+        for line in lines_of(process, lambda: time.monotonic() - last > options.timeout + min(kept_waiting(process.pid) - waited, 8 * options.timeout)):
+            if line is None:
+                log.write(subprocess.run([HERE.parents[1] / "tools/where.sh", str(process.pid)], text=True, capture_output=True, errors="replace", check=False).stdout)
                 process.kill()
+                log.write(process.stdout.read().decode(errors="replace")) # what UCI said of itself
                 outcomes[current] = "HANG"
-                return outcomes
-            line = process.stdout.readline()
-            if not line:
                 break
-            log.write(line)
+            log.write(line + "\n")
             found = LINE.match(line)
             if found and found.group(1) == "RUN":
-                current, last = found.group(2), time.monotonic()
+                current, last, waited = found.group(2), time.monotonic(), kept_waiting(process.pid)
                 outcomes[current] = "CRASH"  # until it says otherwise
             elif found and found.group(2) == current:
                 outcomes[current], current = found.group(1), None
