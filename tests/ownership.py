@@ -30,7 +30,7 @@ FOLDERS = ("pipeline", "ucx_plugin")
 MEMBERS_MAX = 25
 TRANSPARENT = (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CSTYLE_CAST_EXPR)
 CHANGES = ("++", "--")
-RAW = ("uci_list",)  # types without a room of their own
+RAW = ("uci_list", "uci_seq_list")  # types without a room of their own
 CONTROL = """
 #include <string.h>
 #include "base/peer.h"
@@ -48,7 +48,8 @@ void uci_control(uci_peer_t *peer, uci_link_rx_t *rx, const uci_peer_t *other)
     peer->uid = 1; /* wrong */
     memset(&peer->rx, 0, sizeof(peer->rx)); /* wrong */
     memset(&(peer->rx.next), 0, 1); /* wrong */
-    uci_list_del(&peer->rx.held); /* wrong */
+    uci_list_del(&peer->rx.suspect_link); /* wrong */
+    uci_seq_list_add(&peer->rx.held, NULL); /* wrong */
     uci_conversation_close(&peer->conversation);
     (void)memcmp(&peer->rx, &other->rx, sizeof(other->rx));
     peer->worker = (peer->rx.next == other->rx.next) ? peer->worker : NULL; /* wrong */

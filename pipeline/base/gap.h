@@ -9,12 +9,11 @@
 #include "ucp/ucp_api.h"
 #include "verdict.h"
 #include "wire.h"
-#include "util/list.h"
+#include "util/seq_list.h"
 
 /** A frame that came too early, or that is lost: then what there is of it, if anything. */
 typedef struct uci_held {
-    uci_list_t link;
-    uint64_t seq;
+    uci_seq_link_t at;
     uci_frame_hdr_t hdr;
     uci_reason_t lost;   /**< why; NONE: it is not */
     uci_way_t way;       /**< how the first damaged one came, of one that is lost */
@@ -29,8 +28,7 @@ _Static_assert(offsetof(uci_held_t, payload) % 16 == 0, "as good as malloc() mak
 
 /** A frame whose payload came damaged. */
 typedef struct uci_gap {
-    uci_list_t link;
-    uint64_t seq;
+    uci_seq_link_t at;
     uci_frame_hdr_t hdr;
     uint64_t start_time;
     uci_way_t way;    /**< how it came */

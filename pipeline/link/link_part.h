@@ -11,6 +11,7 @@
 #include "inject/inject_part.h"
 #include "ucp/ucp_api.h"
 #include "util/list.h"
+#include "util/seq_list.h"
 
 struct uci_frame;
 struct uci_request;
@@ -55,8 +56,8 @@ typedef struct uci_link_rx {
     bool special;              /**< there are gaps, or frames that came too early */
     struct uci_request *bound; /**< matched to frame `next`, whose payload was damaged; or NULL */
     uint64_t gap_time;         /**< when what is missing is to be asked for again */
-    uci_list_t held;           /**< uci_held_t: frames that came too early, by number */
-    uci_list_t gaps;           /**< uci_gap_t: frames that came damaged */
+    uci_seq_list_t held;       /**< uci_held_t: frames that came too early */
+    uci_seq_list_t gaps;       /**< uci_gap_t: frames that came damaged */
     uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
     unsigned gap_asks;         /**< times that it has been */
 } uci_link_rx_t;
@@ -66,8 +67,8 @@ UCI_INLINE void uci_link_part_init(uci_link_tx_t *tx, uci_link_log_t *log, uci_l
     tx->mask = UINT64_MAX;
     uci_list_init(&log->watched_link);
     uci_list_init(&log->waiting_link);
-    uci_list_init(&rx->held);
-    uci_list_init(&rx->gaps);
+    uci_seq_list_init(&rx->held);
+    uci_seq_list_init(&rx->gaps);
     uci_list_init(&rx->suspect_link);
 }
 
@@ -76,8 +77,8 @@ UCI_INLINE bool uci_link_part_is_idle(const uci_link_tx_t *tx, const uci_link_lo
 {
     return (tx->ring == NULL) && (log->kept_count == 0) && (tx->acked == tx->next) && (tx->posted == tx->next) &&
            !tx->watched && (log->held == 0) && (log->inject.late == NULL) && uci_list_is_empty(&log->waiting_link) &&
-           uci_list_is_empty(&rx->held) && uci_list_is_empty(&rx->gaps) && uci_list_is_empty(&rx->suspect_link) &&
-           (rx->bound == NULL);
+           uci_seq_list_is_empty(&rx->held) && uci_seq_list_is_empty(&rx->gaps) &&
+           uci_list_is_empty(&rx->suspect_link) && (rx->bound == NULL);
 }
 
 /** So it was when so many frames had gone, and had come. */

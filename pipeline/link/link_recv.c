@@ -36,11 +36,9 @@
 /* Below this number all frames are known to have been sent: @a upto, or those that have come damaged */
 static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
 {
-    uci_list_for_each(gap, &peer->rx.gaps, uci_gap_t, link)
-    {
-        upto = uci_max(upto, gap->seq + 1);
-    }
-    return upto;
+    const uci_list_t *gaps = &peer->rx.gaps.list;
+
+    return uci_list_is_empty(gaps) ? upto : uci_max(upto, uci_container_of(gaps->prev, uci_gap_t, at.link)->at.seq + 1);
 }
 
 /* After our BYE what is asked takes a new connection: not while the other side's BYE may be on its way. Who is not answered asks again */
@@ -71,16 +69,16 @@ static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
     words          = (uint64_t *)(void *)msg->payload;
     words[0]       = next;
     words[1]       = next;
-    uci_list_for_each(held, &peer->rx.held, uci_held_t, link)
+    uci_list_for_each(held, &peer->rx.held.list, uci_held_t, at.link)
     {
-        if ((held->seq > next) && (count < 2 + (2 * (UCI_LINK_RANGES - 1)))) {
+        if ((held->at.seq > next) && (count < 2 + (2 * (UCI_LINK_RANGES - 1)))) {
             words[count++] = next;
-            words[count++] = held->seq - 1;
-        } else if (held->seq > next) {
+            words[count++] = held->at.seq - 1;
+        } else if (held->at.seq > next) {
             upto = next;
             break;
         }
-        next     = held->seq + 1;
+        next     = held->at.seq + 1;
         words[1] = next;
     }
     if (upto > next) {
@@ -151,7 +149,7 @@ static void uci_link_trust(uci_peer_t *peer)
 /* Has all come that is known to have been sent? */
 static void uci_link_settle(uci_peer_t *peer)
 {
-    peer->rx.special = !uci_list_is_empty(&peer->rx.held) || !uci_list_is_empty(&peer->rx.gaps);
+    peer->rx.special = !uci_seq_list_is_empty(&peer->rx.held) || !uci_seq_list_is_empty(&peer->rx.gaps);
     if (!peer->rx.special) {
         uci_link_trust(peer);
     }
@@ -159,33 +157,21 @@ static void uci_link_settle(uci_peer_t *peer)
 
 static uci_gap_t *uci_link_gap(uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_for_each(gap, &peer->rx.gaps, uci_gap_t, link)
-    {
-        if (gap->seq == seq) {
-            return gap;
-        }
-    }
-    return NULL;
+    uci_seq_link_t *found = uci_seq_list_find(&peer->rx.gaps, seq);
+
+    return (found != NULL) ? uci_container_of(found, uci_gap_t, at) : NULL;
 }
 
-static void uci_link_gap_free(uci_gap_t *gap)
+static void uci_link_gap_free(uci_peer_t *peer, uci_gap_t *gap)
 {
-    uci_list_del(&gap->link);
+    uci_seq_list_del(&peer->rx.gaps, &gap->at);
     free(gap);
 }
 
-/* @return where a frame of this number belongs: before this link; NULL: there is one already */
-static uci_list_t *uci_link_place(uci_peer_t *peer, uint64_t seq)
+/* Nobody needs another frame of this number */
+static bool uci_link_is_here(uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_t *place = &peer->rx.held;
-
-    while ((place->prev != &peer->rx.held) && (uci_container_of(place->prev, uci_held_t, link)->seq >= seq)) {
-        place = place->prev;
-        if (uci_container_of(place, uci_held_t, link)->seq == seq) {
-            return NULL;
-        }
-    }
-    return place;
+    return (seq < peer->rx.next) || (uci_seq_list_find(&peer->rx.held, seq) != NULL);
 }
 
 static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr, size_t length)
@@ -196,7 +182,7 @@ static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr
         uci_error("failed to allocate %zu bytes for a frame", length);
         return NULL;
     }
-    held->seq        = seq;
+    held->at.seq     = seq;
     held->hdr        = *hdr;
     held->lost       = UCI_REASON_NONE;
     held->way        = UCI_WAY_UNKNOWN;
@@ -207,6 +193,12 @@ static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr
     return held;
 }
 
+static void uci_link_hold(uci_peer_t *peer, uci_held_t *held)
+{
+    uci_seq_list_add(&peer->rx.held, &held->at);
+    peer->rx.special = true;
+}
+
 static void uci_link_drain(uci_peer_t *peer);
 static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
                                   bool waited);
@@ -214,11 +206,10 @@ static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, 
 /* There is no intact copy of it. What there is, and what is known of it, takes its place in the order. */
 static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, uci_reason_t reason)
 {
-    uci_gap_t *gap    = uci_link_gap(peer, seq);
-    uci_list_t *place = uci_link_place(peer, seq);
+    uci_gap_t *gap = uci_link_gap(peer, seq);
     uci_held_t *held;
 
-    if ((seq < peer->rx.next) || (place == NULL)) {
+    if (uci_link_is_here(peer, seq)) {
         return;
     }
     held = uci_link_held_create(seq, hdr, (gap != NULL) ? gap->length : 0);
@@ -232,13 +223,12 @@ static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t 
         held->start_time = gap->start_time;
         held->refused    = gap->refused;
         memcpy(held->payload, gap->payload, gap->length);
-        uci_link_gap_free(gap);
+        uci_link_gap_free(peer, gap);
     } else {
         UCI_STATS_INC(mismatched_chunks);
     }
     UCI_STATS_INC(unrepaired_chunks);
-    uci_list_add_tail(place, &held->link);
-    peer->rx.special = true;
+    uci_link_hold(peer, held);
     uci_link_drain(peer);
 }
 
@@ -249,7 +239,7 @@ static void uci_link_healed(uci_peer_t *peer, uci_gap_t *gap, const uci_held_t *
     UCI_STATS_INC(repaired_by_copy);
     UCI_STATS_ADD(retransmitted_bytes, held->hdr.length);
     uci_report_frame_healed(peer, gap, held);
-    uci_link_gap_free(gap);
+    uci_link_gap_free(peer, gap);
 }
 
 /* Deliver what is next, as long as it is here */
@@ -258,12 +248,12 @@ static void uci_link_drain(uci_peer_t *peer)
     uci_held_t *held;
     bool taken = true;
 
-    while (taken && !uci_list_is_empty(&peer->rx.held)) {
-        held = uci_container_of(peer->rx.held.next, uci_held_t, link);
-        if (held->seq != peer->rx.next) {
+    while (taken && !uci_seq_list_is_empty(&peer->rx.held)) {
+        held = uci_container_of(peer->rx.held.list.next, uci_held_t, at.link);
+        if (held->at.seq != peer->rx.next) {
             break;
         }
-        uci_list_del(&held->link);
+        uci_seq_list_del(&peer->rx.held, &held->at);
         if (held->lost != UCI_REASON_NONE) {
             uci_report_frame_lost(peer, held);
             uci_link_delivered(peer, 0);
@@ -284,7 +274,6 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
 {
     uint64_t seq      = uci_seq_expand(hdr->seq, peer->rx.next);
     const char *wrong = uci_wire_check_seq(seq);
-    uci_list_t *place;
     uci_held_t *held;
     uci_gap_t *gap;
 
@@ -293,8 +282,7 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
         return;
     }
     uci_link_take_ack(peer, hdr->ack);
-    place = (seq >= peer->rx.next) ? uci_link_place(peer, seq) : NULL;
-    if (place == NULL) {
+    if (uci_link_is_here(peer, seq)) {
         UCI_STATS_INC(frames_repeated);
         uci_unseen_pass(uci_digest_by_id(hdr->digest), payload, hdr->length, hdr->value);
         return;
@@ -316,8 +304,7 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
     if (gap != NULL) {
         uci_link_healed(peer, gap, held);
     }
-    uci_list_add_tail(place, &held->link);
-    peer->rx.special = true;
+    uci_link_hold(peer, held);
     if (seq != peer->rx.next) {
         uci_link_suspect(peer);
         uci_mailbox_look_back(peer);
@@ -334,7 +321,7 @@ static uci_gap_t *uci_link_gap_create(uci_peer_t *peer, uint64_t seq, const uci_
         uci_error("failed to allocate %zu bytes for a damaged message", length);
         return NULL;
     }
-    gap->seq        = seq;
+    gap->at.seq     = seq;
     gap->hdr        = *hdr;
     gap->start_time = uci_process_time_ns();
     gap->way        = (hdr->mark == peer->uid) ? UCI_WAY_FRAME : UCI_WAY_MAILBOX;
@@ -342,7 +329,7 @@ static uci_gap_t *uci_link_gap_create(uci_peer_t *peer, uint64_t seq, const uci_
     gap->refused    = 0;
     gap->length     = length;
     memcpy(gap->payload, payload, length);
-    uci_list_add_tail(&peer->rx.gaps, &gap->link);
+    uci_seq_list_add(&peer->rx.gaps, &gap->at);
     UCI_STATS_INC(mismatched_chunks);
     return gap;
 }
@@ -360,7 +347,7 @@ static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, 
     uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx.next);
     uci_gap_t *gap = uci_link_gap(peer, seq);
 
-    if ((seq < peer->rx.next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
+    if (uci_link_is_here(peer, seq) || (uci_wire_check_seq(seq) != NULL)) {
         UCI_STATS_INC(mismatched_control); /* nobody needs it */
         uci_unseen_count();
         return;
@@ -602,14 +589,14 @@ ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, 
 
 void uci_link_cleanup(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(held, &peer->rx.held, uci_held_t, link)
+    uci_list_for_each_safe(held, &peer->rx.held.list, uci_held_t, at.link)
     {
-        uci_list_del(&held->link);
+        uci_seq_list_del(&peer->rx.held, &held->at);
         free(held);
     }
-    uci_list_for_each_safe(gap, &peer->rx.gaps, uci_gap_t, link)
+    uci_list_for_each_safe(gap, &peer->rx.gaps.list, uci_gap_t, at.link)
     {
-        uci_link_gap_free(gap);
+        uci_link_gap_free(peer, gap);
     }
     if (uci_unlikely(uci_edge.peer_ends != NULL)) {
         uci_edge.peer_ends(peer);

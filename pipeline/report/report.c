@@ -483,7 +483,7 @@ void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_h
 {
     size_t length         = uci_min(gap->length, held->length); /* a peer may say that it was longer */
     uci_damages_t damages = {0};
-    uci_record_t record   = uci_report_of_frame(peer, gap->seq, &held->hdr, gap->way, &damages);
+    uci_record_t record   = uci_report_of_frame(peer, gap->at.seq, &held->hdr, gap->way, &damages);
     uci_observation_t seen;
 
     uci_damages_keep(&damages, 0, gap->way, gap->payload, length);
@@ -572,7 +572,7 @@ void uci_report_failed(uci_recv_op_t *op, uci_reason_t reason)
 void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held)
 {
     uci_damages_t damages = {0};
-    uci_record_t record   = uci_report_of_frame(peer, held->seq, &held->hdr, held->way, &damages);
+    uci_record_t record   = uci_report_of_frame(peer, held->at.seq, &held->hdr, held->way, &damages);
     uci_observation_t seen;
 
     if (held->length > 0) {

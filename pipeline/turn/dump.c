@@ -172,14 +172,14 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
     uci_dump_line(
             fd,
             "  peer %s, uid 0x%lx, %u endpoints: sent: next %lu, posted %lu, lowest in the log %lu, acknowledged %lu, asked "
-            "%u times, by active message below %lu, place in the mailbox %lu; received: next %lu, held %u, damaged %u, "
+            "%u times, by active message below %lu, place in the mailbox %lu; received: next %lu, held %zu, damaged %zu, "
             "asked %u times, unacknowledged %u, place %lu; pending %u, sending %u, chunks held %u, queued %u, draining %u, "
             "%s, status %d, byes %u, round %u, FINs %lu (%lu told);%s%s%s%s%s%s%s%s",
             uci_peer_name(peer), (unsigned long)peer->uid, uci_dump_count(&peer->eps), (unsigned long)peer->tx.next,
             (unsigned long)peer->tx.posted, (unsigned long)peer->tx.base, (unsigned long)peer->tx.acked, peer->log.asks,
             (unsigned long)peer->box.am_until,
             peer->box.mapped ? (unsigned long)uci_box_tx_position(&peer->box.tx) : 0ul, (unsigned long)peer->rx.next,
-            uci_dump_count(&peer->rx.held), uci_dump_count(&peer->rx.gaps), peer->rx.gap_asks, peer->rx.unacked,
+            peer->rx.held.count, peer->rx.gaps.count, peer->rx.gap_asks, peer->rx.unacked,
             (peer->box.own >= 0)
                     ? (unsigned long)uci_box_rx_position(&peer->worker->link.mailbox.boxes[peer->box.own].rx)
                     : 0ul,

@@ -70,7 +70,7 @@ static void expect_quiet(unsigned node, unsigned other)
     cr_expect(uci_txlog_is_empty(peer), "%s: %lu frames from %u are in the log", world,
               (unsigned long)(peer->tx.next - peer->tx.base), node);
     cr_expect(net_nodes[node].worker->link.log_bytes == 0);
-    cr_expect(uci_list_is_empty(&peer->rx.held) && uci_list_is_empty(&peer->rx.gaps));
+    cr_expect(uci_seq_list_is_empty(&peer->rx.held) && uci_seq_list_is_empty(&peer->rx.gaps));
     cr_expect(!peer->rx.special && !peer->rx.damaged && (peer->rx.bound == NULL));
     cr_expect(uci_list_is_empty(&peer->rx.suspect_link) && uci_list_is_empty(&peer->log.waiting_link));
     cr_expect(net_nodes[node].worker->ops_active == 0, "%s: node %u, %u operations", world, node,
@@ -1302,8 +1302,8 @@ Test(link_lost, damaged_while_it_is_held)
     net_turn(1);
     net_turn(0);
     cr_assert((talk_peer(0, 1)->tx.acked == 0) && (uci_txlog_find(talk_peer(0, 1), 1) == NULL));
-    held = uci_container_of(talk_peer(1, 0)->rx.held.next, uci_held_t, link);
-    cr_assert(held->seq == 1);
+    held = uci_container_of(talk_peer(1, 0)->rx.held.list.next, uci_held_t, at.link);
+    cr_assert(held->at.seq == 1);
     held->payload[17] ^= 1;
     finish();
     talk_expect(0, 0, 1000);

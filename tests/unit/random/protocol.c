@@ -207,7 +207,7 @@ static unsigned op_state(const uci_worker_t *worker, uint64_t uid, uint32_t seq,
 
 static unsigned link_state(const uci_peer_t *peer)
 {
-    unsigned missing = !uci_list_is_empty(&peer->rx.gaps) ? 2 : !uci_list_is_empty(&peer->rx.held) ? 1 : 0;
+    unsigned missing = !uci_seq_list_is_empty(&peer->rx.gaps) ? 2 : !uci_seq_list_is_empty(&peer->rx.held) ? 1 : 0;
     unsigned carrier = !uci_list_is_empty(&peer->log.waiting_link) ? 2 : peer->box.used ? 1 : 0;
 
     return STATE_LINK + 3 * missing + carrier;
