@@ -131,12 +131,15 @@ static void uci_tree_set_result(uci_tree_result_t *result, const uci_ranges_t *f
 uci_status_t uci_tree_compare(const uci_tree_t *tree, const uci_tree_t *other, uci_tree_result_t *result)
 {
     uci_merkle_exchange_result_t exchanged = {.peer_length = other->side.length};
+    unsigned arity = uci_merkle_arity(tree->side.tree), other_arity = uci_merkle_arity(other->side.tree);
     uci_ranges_t found;
 
-    if ((tree->side.chunk_size != other->side.chunk_size) || (tree->side.digest != other->side.digest)) {
-        uci_error("trees with chunks of %llu and %llu bytes, digests %u and %u, can't be compared",
-                  (unsigned long long)tree->side.chunk_size, (unsigned long long)other->side.chunk_size,
-                  (unsigned)tree->side.digest, (unsigned)other->side.digest);
+    if ((tree->side.chunk_size != other->side.chunk_size) || (tree->side.digest != other->side.digest) ||
+        (arity != other_arity)) {
+        uci_error(
+                "trees with chunks of %llu and %llu bytes, digests %u and %u, %u and %u children a node, can't be compared",
+                (unsigned long long)tree->side.chunk_size, (unsigned long long)other->side.chunk_size,
+                (unsigned)tree->side.digest, (unsigned)other->side.digest, arity, other_arity);
         return UCI_ERR_UNSUPPORTED;
     }
     uci_ranges_init(&found, result->ranges, result->max);

@@ -18,7 +18,10 @@
 #define UCI_SETTING_ERROR_MAX   512
 #define UCI_SETTING_SHORT_MIN   3 /* letters that may stand for a longer name */
 
-#define UCI_SETTINGS_FILE_MAX      ((size_t)1 << 20)
+#define UCI_SETTINGS_FILE_MAX ((size_t)1 << 20)
+/* Of UTF-8, with which some editors begin a file */
+#define UCI_SETTINGS_MARK "\xef\xbb\xbf"
+
 #define UCI_SETTINGS_BAD_LINES_MAX 10
 
 #define UCI_KB ((size_t)1024)
@@ -743,7 +746,8 @@ static void uci_settings_read_file(FILE *unknown)
     if (text == NULL) {
         return;
     }
-    for (line = text; (line < text + length) && (bad < UCI_SETTINGS_BAD_LINES_MAX); line = end + 1) {
+    line = text + ((strncmp(text, UCI_SETTINGS_MARK, strlen(UCI_SETTINGS_MARK)) == 0) ? strlen(UCI_SETTINGS_MARK) : 0);
+    for (; (line < text + length) && (bad < UCI_SETTINGS_BAD_LINES_MAX); line = end + 1) {
         end = memchr(line, '\n', length - (size_t)(line - text));
         if (end == NULL) {
             end = text + length;

@@ -59,16 +59,57 @@ FILE *uci_file_open(const char *path)
     return uci_file_stream(fd, "r");
 }
 
-FILE *uci_file_create(const char *path, bool append)
+/* @return false: it has a name that is too long, with errno set */
+static bool uci_file_folder_of(const char *path, char folder[PATH_MAX])
 {
-    int fd = open(path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-                  S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+    char *slash;
 
+    if (strlen(path) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    strcpy(folder, path);
+    slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        strcpy(folder, ".");
+    } else {
+        slash[(slash == folder) ? 1 : 0] = '\0';
+    }
+    return true;
+}
+
+/* A link that somebody else may have put into a folder of everybody's leads to a file of ours: the kernel's rule (proc_sys_fs(5), protected_symlinks),
+ * which not every machine has on */
+static bool uci_file_is_a_trap(const char *path)
+{
+    struct stat link, info;
+    char folder[PATH_MAX];
+
+    return (lstat(path, &link) == 0) && S_ISLNK(link.st_mode) && uci_file_folder_of(path, folder) &&
+           (stat(folder, &info) == 0) && (info.st_mode & S_ISVTX) && (info.st_mode & S_IWOTH) &&
+           (link.st_uid != geteuid()) && (link.st_uid != info.st_uid);
+}
+
+static FILE *uci_file_open_to_write(const char *path, int flags)
+{
+    static const mode_t mode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+    int fd;
+
+    flags |= O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    fd = open(path, flags | O_NOFOLLOW, mode);
+    if ((fd < 0) && (errno == ELOOP) && !uci_file_is_a_trap(path)) {
+        fd = open(path, flags, mode);
+    }
     if (fd < 0) {
         return NULL;
     }
-    fcntl(fd, F_SETFL, append ? O_APPEND : 0); /* somebody reads: writing may wait for him */
-    return uci_file_stream(fd, append ? "a" : "w");
+    fcntl(fd, F_SETFL, flags & O_APPEND); /* somebody reads: writing may wait for him */
+    return uci_file_stream(fd, (flags & O_APPEND) ? "a" : "w");
+}
+
+FILE *uci_file_create(const char *path, bool append)
+{
+    return uci_file_open_to_write(path, append ? O_APPEND : O_TRUNC);
 }
 
 const char *uci_file_error(int error)
@@ -78,6 +119,8 @@ const char *uci_file_error(int error)
         return "it is not a regular file";
     case EFBIG:
         return "it is too large";
+    case ELOOP:
+        return "it is a link of another user's in a folder of everybody's, or leads to itself";
     case ENXIO:
         return "nobody reads from it";
     default:
@@ -85,9 +128,8 @@ const char *uci_file_error(int error)
     }
 }
 
-static uci_status_t uci_file_write(const char *path, uci_file_write_func_t write, const void *arg)
+static uci_status_t uci_file_write(FILE *stream, uci_file_write_func_t write, const void *arg)
 {
-    FILE *stream = uci_file_create(path, false);
     uci_quiet_t quiet;
     int failed;
 
@@ -116,13 +158,14 @@ uci_status_t uci_file_replace(const char *path, uci_file_write_func_t write, con
     int saved_errno;
 
     if (!uci_file_may_be_replaced(path)) {
-        return uci_file_write(path, write, arg);
+        return uci_file_write(uci_file_create(path, false), write, arg);
     }
 
     /* of containers of one host each has a thread of this number */
     snprintf(temp, sizeof(temp), "%s.%s.%lu.%d.tmp", path, uci_process_host(), uci_process_pid_space(),
              (int)syscall(SYS_gettid));
-    if ((uci_file_write(temp, write, arg) == UCI_OK) && (rename(temp, path) == 0)) {
+    unlink(temp); /* of a process that was killed, or a link that was put there: it must be a new one */
+    if ((uci_file_write(uci_file_open_to_write(temp, O_EXCL), write, arg) == UCI_OK) && (rename(temp, path) == 0)) {
         return UCI_OK;
     }
 
@@ -136,7 +179,6 @@ uci_status_t uci_file_check_writable(const char *path)
 {
     char folder[PATH_MAX];
     struct stat info;
-    char *slash;
 
     if (stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode)) {
@@ -148,16 +190,8 @@ uci_status_t uci_file_check_writable(const char *path)
     if (errno != ENOENT) {
         return UCI_ERR_IO;
     }
-    if (strlen(path) >= sizeof(folder)) {
-        errno = ENAMETOOLONG;
+    if (!uci_file_folder_of(path, folder)) {
         return UCI_ERR_IO;
-    }
-    strcpy(folder, path);
-    slash = strrchr(folder, '/');
-    if (slash == NULL) {
-        strcpy(folder, ".");
-    } else {
-        slash[(slash == folder) ? 1 : 0] = '\0';
     }
     return (access(folder, W_OK) == 0) ? UCI_OK : UCI_ERR_IO;
 }

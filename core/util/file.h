@@ -18,7 +18,8 @@ typedef void (*uci_file_write_func_t)(FILE *stream, const void *arg);
 FILE *uci_file_open(const char *path);
 
 /**
- * Open @a path for writing, as fopen() with "w" or "a" would, but for a pipe that nobody reads: ENXIO, where fopen() waits.
+ * Open @a path for writing, as fopen() with "w" or "a" would, but for a pipe that nobody reads: ENXIO, where fopen() waits; and for a link that another
+ * user has put into a folder where everybody may make files: ELOOP, where fs.protected_symlinks of the kernel says EACCES.
  * @return NULL with errno set, not logged.
  */
 FILE *uci_file_create(const char *path, bool append);

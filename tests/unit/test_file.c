@@ -14,6 +14,8 @@
 
 #include "container.h"
 #include "util/file.h"
+#include "util/process.h"
+#include "util/process_id.h"
 
 static char folder[] = "/tmp/uci-test-file.XXXXXX";
 
@@ -224,6 +226,53 @@ Test(file, appended)
     cr_assert_not_null(stream);
     fclose(stream);
     expect_content(path, "");
+}
+
+/* What was put in the way of the file that becomes the new one is not written into */
+Test(file, no_link_in_the_way_is_followed)
+{
+    char name[512], precious[256];
+    struct stat info;
+
+    snprintf(precious, sizeof(precious), "%s", path_of("precious"));
+    cr_assert_eq(uci_file_replace(precious, write_text, "precious"), UCI_OK);
+    snprintf(name, sizeof(name), "%s.%s.%lu.%d.tmp", path_of("target"), uci_process_host(), uci_process_pid_space(),
+             (int)gettid());
+    cr_assert_eq(symlink(precious, name), 0);
+    cr_assert_eq(uci_file_replace(path_of("target"), write_text, "new"), UCI_OK);
+    expect_content(precious, "precious");
+    expect_content(path_of("target"), "new");
+    cr_assert_eq(lstat(path_of("target"), &info), 0);
+    cr_expect(S_ISREG(info.st_mode));
+    cr_expect_eq(count_entries(), 2);
+}
+
+/* A log folder for everybody (mode 1777): a link there is followed if it is ours, or of whose folder it is */
+Test(file, a_link_of_another_user_is_not_written_through)
+{
+    char link[256], target[256];
+    FILE *stream;
+
+    if (geteuid() != 0) {
+        cr_skip_test("only root can make a link another user's");
+    }
+    snprintf(target, sizeof(target), "%s", path_of("precious"));
+    snprintf(link, sizeof(link), "%s", path_of("events.1.jsonl"));
+    cr_assert_eq(uci_file_replace(target, write_text, "precious"), UCI_OK);
+    cr_assert_eq(symlink(target, link), 0);
+    cr_assert_eq(chmod(folder, 01777), 0);
+    stream = uci_file_create(link, true);
+    cr_assert_not_null(stream, "a link of our own");
+    fclose(stream);
+    cr_assert_eq(lchown(link, 65534, 65534), 0);
+    cr_assert_null(uci_file_create(link, true));
+    cr_expect(strstr(uci_file_error(errno), "link") != NULL || errno == EACCES, "%s", strerror(errno));
+    cr_assert_null(uci_file_create(link, false));
+    cr_assert_eq(chmod(folder, 0755), 0);
+    stream = uci_file_create(link, true);
+    cr_assert_not_null(stream, "in a folder where nobody else can put it");
+    fclose(stream);
+    expect_content(target, "precious");
 }
 
 Test(file, make_folder)

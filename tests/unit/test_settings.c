@@ -233,6 +233,13 @@ Test(settings, file_and_environment_wins)
     cr_expect(uci_settings.on_error == UCI_ON_ERROR_ERROR);
 }
 
+Test(settings, a_byte_order_mark_is_no_part_of_a_name)
+{
+    write_conf("\xef\xbb\xbfUCI_MODE=detect\n");
+    read_silently();
+    cr_expect(uci_settings.mode == UCI_MODE_DETECT);
+}
+
 Test(settings, an_empty_variable_overrides_the_file)
 {
     write_conf("UCI_FAULT=rate=1\n");

@@ -152,7 +152,7 @@ static void expect_same_ranges(const uci_tree_result_t *a, const uci_tree_result
 Test(uci_tree, same_and_changed)
 {
     uint8_t *data = make_data();
-    uci_tree_t *a = build(data, LENGTH, 16), *b = build(data, LENGTH, 16), *by_default;
+    uci_tree_t *a = build(data, LENGTH, 16), *b = build(data, LENGTH, 16), *by_default, *of_two;
     uci_byte_range_t ranges[2];
     uci_tree_result_t result = {.ranges = ranges, .max = 2, .count = 9};
 
@@ -176,6 +176,9 @@ Test(uci_tree, same_and_changed)
     cr_assert_eq(uci_tree_build(data, LENGTH, NULL, &by_default), UCI_OK);
     cr_expect_eq(uci_tree_chunk_size(by_default), UCI_TREE_CHUNK_SIZE_DEFAULT);
     cr_expect_eq(uci_tree_compare(a, by_default, &result), UCI_ERR_UNSUPPORTED);
+    of_two = build(data, LENGTH, 2);
+    cr_expect_eq(uci_tree_compare(a, of_two, &result), UCI_ERR_UNSUPPORTED, "of another arity");
+    uci_tree_destroy(of_two);
     uci_tree_destroy(by_default);
     uci_tree_destroy(a);
     uci_tree_destroy(b);
