@@ -3,11 +3,14 @@
 #include "version_line.h"
 
 #include <assert.h>
+#include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define UCI_OPTIONS_ROW 256 /* + row: in place of a letter */
 
@@ -23,16 +26,32 @@ static const uci_option_t *uci_option_find(const uci_option_t *options, int valu
     return options;
 }
 
+/* An empty one is a variable of a script that is not set */
 static void uci_option_take(const uci_option_t *option)
 {
     const char *argument = (optarg != NULL) ? optarg : option->missing;
 
+    if ((optarg != NULL) && (*optarg == '\0')) {
+        errx(UCI_OPTIONS_FAILED, "the value of --%s is empty", option->name);
+    }
     if (option->flag != NULL) {
         *option->flag = true;
     } else if (option->text != NULL) {
         *option->text = argument;
     } else {
         option->take(argument);
+    }
+}
+
+/* What is closed can't be used either way round, but no file that is opened later becomes standard input or output */
+static void uci_options_keep_streams(void)
+{
+    int fd;
+
+    for (fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            (void)!open("/dev/null", (fd == STDIN_FILENO) ? O_WRONLY : O_RDONLY);
+        }
     }
 }
 
@@ -43,6 +62,7 @@ void uci_options_read(int argc, char **argv, const uci_option_t *options, const 
     struct option *name = &names[2];
     int i, value, kind;
 
+    uci_options_keep_streams();
     for (i = 0; (options[i].name != NULL) || (options[i].letter != '\0'); ++i) {
         assert(i < UCI_OPTIONS_MAX);
         kind = (options[i].flag != NULL)      ? no_argument

@@ -7,6 +7,7 @@
 # on the standard error of each process: workers, peers, every send, receive and close that is under way, unexpected
 # messages (docs/debugging.md, A job that hangs). Uses gdb; without it, what the kernel knows. The processes are stopped for a
 # second or two each and then go on. For instance, on each node of a job that hangs: tools/where.sh $(pgrep -x my_program)
+# Exit status 1 if one of them is gone.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -44,18 +45,25 @@ show_process() {
     stacks_by_kernel "$pid"
 }
 
-main() {
-    local pid
-    case ${1:--h} in
-    -h|--help) usage_of "$0"; exit ;;
-    esac
+show_processes() {
+    local pid status=0
     for pid; do
         if [ -r "/proc/$pid/cmdline" ]; then
             show_process "$pid"
         else
             say "--- process $pid: is gone"
+            status=1
         fi
     done
+    return "$status"
+}
+
+main() {
+    case ${1:--h} in
+    -h|--help) usage_of "$0"; exit ;;
+    esac
+    [[ "$*" =~ ^[0-9\ ]+$ ]] || die "'$*': expected numbers of processes (see --help)"
+    show_processes "$@" | LC_ALL=C tr -c '[:print:]\n' '?' # their names are their users', and who looks may be root
 }
 
 main "$@"

@@ -255,6 +255,23 @@ assert families["uci_processes"] == families["uci_log_bytes"] == "gauge" and fam
 PYTHON
 }
 
+# Nor its time: 300 files with 50 counters each that nobody else has; the first 64 are told
+bounds_metrics() {
+    rm -rf "$work/hostile"
+    mkdir "$work/hostile"
+    python3 - "$(find "$work/live" -name '*.live' | head -n 1)" "$work/hostile" <<'PYTHON' &&
+import pathlib, struct, sys
+data = bytearray(pathlib.Path(sys.argv[1]).read_bytes())
+names, = struct.unpack_from("I", data, 24)
+for process in range(300):
+    for number in range(50):
+        struct.pack_into("32s", data, names + 32 * number, b"c%05dx%03d" % (process, number))
+    (pathlib.Path(sys.argv[2]) / pathlib.Path(sys.argv[1]).name.replace(".live", f".{process}.live")).write_bytes(data)
+PYTHON
+    timeout 5 "$build/tools/uci_top" --once --openmetrics "$work/hostile.prom" "$work/hostile" >/dev/null &&
+        [ "$(grep -c '^# TYPE uci_c0' "$work/hostile.prom")" -eq 64 ]
+}
+
 # Who names his job as another user's is called has not joined it
 keeps_users_apart() {
     local one
@@ -316,6 +333,25 @@ has_a_screen() {
         grep -qa 'ranks here' "$work/typed" && grep -qa 'q: end' "$work/typed" && say "$(wc -c <"$work/typed") bytes"
 }
 
+# A terminal that goes ends it, even where SIGHUP, which would, is ignored: it took all of a core, for ever
+ends_with_its_terminal() {
+    python3 - "$build/tools/uci_top" "$work/live" <<'PYTHON'
+import os, pty, signal, subprocess, sys, time
+master, terminal = pty.openpty()
+process = subprocess.Popen([sys.argv[1], "-i", "100", sys.argv[2]], stdin=terminal, stdout=terminal, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+                           preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN), start_new_session=True)
+os.close(terminal)
+os.read(master, 1)
+time.sleep(0.5)
+os.close(master)
+try:
+    process.wait(20)
+except subprocess.TimeoutExpired:
+    process.kill()
+    sys.exit("it does not end")
+PYTHON
+}
+
 test_mpi() {
     local one_mpi=$1 end
     compile_programs "$one_mpi" dying
@@ -352,9 +388,11 @@ main() {
     check "OpenMetrics" metrics_are_valid
     check "OpenMetrics of processes without a job" adds_up_metrics
     check "OpenMetrics of counters with names of others" keeps_metrics_apart
+    check "OpenMetrics of more counters than anybody has" bounds_metrics
     check "two users' jobs of one name" keeps_users_apart
     check "what passes" shows_what_passes
     check "a screen" has_a_screen
+    check "a screen whose terminal goes" ends_with_its_terminal
     check "files that are none" skips_what_is_none
     check "names of files that are no text" shows_names_as_text
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such

@@ -60,6 +60,7 @@ check_sum() {
     check "sum" says "entries" 0 "$check" sum -o list data
     check "verify, nothing changed" says "the same: 10 entries" 0 "$check" verify list
     check "the manifest to stdout is the same" cmp list <("$check" sum -q data)
+    check "a manifest into a device" leaves_devices_alone
     check "names are on one line" grep -qF 'data/new\nline and \\ \xff' list
     check "a file named like that" says "the same: 1 entries" 0 "$check" compare data/new* data/new*
     check "sum --json" json_says "report['entries'] == 10 and len(report['sum']) == 16" 0 "$check" sum -o list.json data
@@ -126,6 +127,16 @@ check_manifest() {
     cp leaves list.leaves
 }
 
+# A daemon's: what is opened first becomes standard input
+without_stdin() {
+    "$@" <&-
+}
+
+leaves_devices_alone() {
+    "$check" sum -q -o /dev/null data && "$check" sum -q -o /dev/stdout data >stdout && "$check" verify stdout &&
+        [ ! -e /dev/null.leaves ] && [ ! -e /dev/stdout.leaves ]
+}
+
 check_compare() {
     cd "$work"
     fresh_copy
@@ -153,6 +164,7 @@ check_hosts() {
     check "two hosts: the same" json_says "report['same'] and report['moved']['sent'] > 0" 0 env UCI_CHECK_RSH=./rsh "${far[@]}" host:data data
     check "two hosts: not there at the other one" says "could not read its data" 2 "${far[@]}" --rsh ./rsh host:nowhere data
     check "two hosts: not there here" says "nowhere: No such" 2 "${far[@]}" --rsh ./rsh host:data nowhere
+    check "two hosts: without standard input" says "differs    a, bytes 0..65535" 1 without_stdin "${far[@]}" --rsh ./rsh data host:copy
     check "two hosts: a shell that prints" says "is too long: it is no uci_check, or its shell prints" 2 "${far[@]}" --rsh ./rsh_talks host:data data
     check "two hosts: a shell that dies" says "the other side has ended" 2 "${far[@]}" --rsh ./rsh_dies host:data data
     check "two hosts: no such shell" says "failed to start ./nowhere" 2 "${far[@]}" --rsh ./nowhere host:data data

@@ -419,6 +419,16 @@ configures_again() (
     configure_uci "$dir" >"$work/again" && [ ! -s "$work/again" ]
 )
 
+where_shows_names_as_text() {
+    local pid
+    bash -c "exec -a $'\\e[31mred' sleep 60" &
+    pid=$!
+    until grep -q red "/proc/$pid/cmdline"; do sleep 0.01; done
+    "$uci_root/tools/where.sh" "$pid" >"$work/where"
+    kill "$pid"
+    grep -qF -- "--- process $pid: ?[31mred 60" "$work/where" && ! grep -q $'\e' "$work/where"
+}
+
 # A job that hangs is looked into before it is ended: the stacks of both ranks, and what UCI is at there.
 watches() {
     local options=() status=0 limited=("$uci_root/tests/watchdog.sh" 5) log=$work/stuck.log rank
@@ -462,6 +472,8 @@ main() {
     -h|--help) usage_of "$0"; exit ;;
     esac
     check "uci_tune --show without a profile" says "there is no profile" 1 "$tools/uci_tune" --show
+    check "uci_tune --json where nothing can be written" says "cannot write $work/no/such.json: No such file" 1 "$tools/uci_tune" -n --json "$work/no/such.json"
+    check "an option without a value" says "the value of --output is empty" 2 "$tools/uci_tune" -o ""
     check "uci_tune alone: profile, JSON, SVG" tune_alone
     check "uci_tune says what changed and gained" tune_gains
     check "uci_tune --show" says "copy with digest fused in" 0 "$tools/uci_tune" --show
@@ -526,6 +538,8 @@ main() {
     check_hosts
     check "packages that came later are found" configures_again
     check "time limits are of what the machine gives" limits_are_of_own_time
+    check "processes to look into are numbers" says "'nobody': expected numbers of processes" 1 "$uci_root/tools/where.sh" nobody
+    check "a process's name is its user's" where_shows_names_as_text
     check "a job that hangs is looked into, openmpi" watches openmpi
     check "a job that hangs is looked into, mpich" watches mpich
     end_of_checks

@@ -146,6 +146,18 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(self.named(), [("pair", "n5", "n9")])
         self.assertEqual(self.drained(self.jobs)[0], [])
 
+    def test_within_a_node_drains_it(self):
+        self.run_jobs(["n5>n5"], number=4, size=32, rate=.1)
+        self.assertEqual(self.named(), [("pair", "n5", "n5")])
+        self.assertEqual(self.drained(self.jobs), (["n5"], ""))
+        self.assertIn("What goes within node n5: 100 % of the damage", report("--history", self.jobs).stdout)
+
+    def test_records_of_no_node(self):
+        job = self.jobs / "nowhere"
+        job.mkdir(parents=True)
+        (job / "events.a.1.0.jsonl").write_text('{"verdict": "repaired", "schema": 2}\n')
+        self.assertEqual(self.history()["places"], [])
+
     def test_most_nodes_of_a_switch_are_the_switch(self):
         for _ in range(3):
             self.cluster.run([*NODES[8:13], *NODES[16:32]], ["node n8", "node n9", "node n10"], rate=.02)

@@ -274,6 +274,26 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(pipe.is_fifo() and link.is_symlink())
         self.assertIn("Is a directory", report("--text", "-o", self.work, run).stderr)
 
+    def test_no_link_in_the_way_is_followed(self):
+        """The name of the file that becomes the page can be guessed."""
+        run, precious = self.make("--records", 3), self.work / "precious"
+        precious.write_text("precious", encoding="utf-8")
+        (self.work / "page").write_text("old", encoding="utf-8")
+        command = f'ln -s precious .page.$$ && exec "{os.path.abspath(TOOL)}" --text -o page "{run}"'
+        subprocess.run(["sh", "-c", command], cwd=self.work, check=True, stderr=subprocess.DEVNULL)
+        self.assertEqual(precious.read_text(encoding="utf-8"), "precious")
+        self.assertIn("3 of ", (self.work / "page").read_text(encoding="utf-8"))
+
+    @unittest.skipIf(os.geteuid(), "only root can make a link another user's")
+    def test_root_follows_no_link_of_another_user(self):
+        run, precious, link = self.make("--records", 3), self.work / "precious", self.work / "link"
+        link.symlink_to(precious)
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        done = report("--text", "-o", link, run)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is a link of another user's", done.stderr)
+        self.assertFalse(precious.exists())
+
     def test_into_what_a_link_leads_to(self):
         run, page, link = self.make("--records", 3), self.work / "pages" / "page", self.work / "link"
         page.parent.mkdir()

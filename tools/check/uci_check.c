@@ -87,6 +87,15 @@ static void uci_check_go(const char *folder)
     }
 }
 
+/* What is no file has nothing beside it */
+static bool uci_check_has_leaves(const uci_check_options_t *options)
+{
+    struct stat info;
+
+    return (options->output != NULL) && !options->no_leaves && (strncmp(options->output, "/dev/", 5) != 0) &&
+           ((stat(options->output, &info) != 0) || S_ISREG(info.st_mode));
+}
+
 static int uci_check_sum(uci_check_options_t *options, char **paths)
 {
     uci_check_work_t work = {0};
@@ -106,8 +115,7 @@ static int uci_check_sum(uci_check_options_t *options, char **paths)
     }
     uci_check_list_init(&list, &options->form);
     if (uci_check_scan(paths, &options->scan, &list, &work) &&
-        uci_check_manifest_write(&list, paths, options->output, (options->output != NULL) && !options->no_leaves,
-                                 &digest)) {
+        uci_check_manifest_write(&list, paths, options->output, uci_check_has_leaves(options), &digest)) {
         if (options->json || !options->quiet) {
             uci_check_report_sum(&list, &work, options->output, digest, options->json);
         }

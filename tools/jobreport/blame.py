@@ -65,7 +65,7 @@ class Blame:
 
     def choose(self):
         """The places that are named."""
-        places = len(self.traffic["messages"].through) + len(self.traffic["messages"].nodes) ** 2
+        places = max(1, len(self.traffic["messages"].through) + len(self.traffic["messages"].nodes) ** 2)
         candidates = sorted((thing for thing in self.crossed if self.may_be_named(thing)),
                             key=lambda thing: (-self.worth_alone(thing), KINDS.index(thing[0]), thing))
         candidates = sorted(candidates[:SCREEN], key=lambda thing: (self.share(thing), KINDS.index(thing[0])))
@@ -100,7 +100,8 @@ class Blame:
 
     def node_of(self, thing):
         """The node that a thing is, or whose cable; None if it is none's."""
-        is_own = thing[0] in ("node", "receiver", "sender") or thing[0] == "link" and self.topology.leaf.get(thing[1]) == thing[2]
+        is_own = thing[0] in ("node", "receiver", "sender") or thing[0] == "link" and self.topology.leaf.get(thing[1]) == thing[2] or \
+            thing[0] == "pair" and thing[1] == thing[2]
         return thing[1] if is_own else None
 
     def alike(self, thing):

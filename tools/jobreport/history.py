@@ -81,6 +81,8 @@ def place_of(blame, thing):
 def phrase(thing):
     """A thing in words."""
     kind, *names = thing
+    if kind == "pair" and names[0] == names[1]:
+        return f"what goes within node {names[0]}"
     return {"node": "node {}", "receiver": "what node {} receives", "sender": "what node {} sends", "link": "the cable from {} to {}",
             "switch": "switch {}", "pair": "what goes from node {} to node {}"}[kind].format(*names)
 

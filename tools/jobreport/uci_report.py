@@ -154,13 +154,17 @@ def write(text, name):
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    if os.geteuid() == 0 and os.path.islink(name) and os.lstat(name).st_uid != 0:
+        sys.exit(f"uci_report: {name} is a link of another user's, through which root does not write: name another file (-o)")
     path = Path(os.path.realpath(name))
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
         return
     part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.unlink(missing_ok=True)
     try:
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        with open(part, "x", encoding="utf-8", errors="backslashreplace") as stream:  # a new file: others can guess its name, and put a link there
+            stream.write(text)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -2,8 +2,10 @@
 #include "top_views.h"
 
 #include <curses.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define UCI_TOP_HELP "q: end   arrows, PgUp, PgDn, Home, End: move   p: pause   "
 
@@ -121,6 +123,14 @@ static void uci_top_screen_key(uci_top_screen_t *screen, int key)
     }
 }
 
+/* Of a terminal that is gone getch() says at once that there is no key. SIGHUP ends us, but for those who ignore it */
+static bool uci_top_screen_has_hung_up(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO};
+
+    return (poll(&input, 1, 0) > 0) && (input.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
 /* Keys, until it is time for another look */
 static void uci_top_screen_wait(uci_top_screen_t *screen, double seconds)
 {
@@ -137,6 +147,8 @@ static void uci_top_screen_wait(uci_top_screen_t *screen, double seconds)
         if (key != ERR) {
             uci_top_screen_key(screen, key);
             uci_top_screen_draw(screen);
+        } else if (uci_top_screen_has_hung_up()) {
+            screen->ended = true;
         }
     }
 }

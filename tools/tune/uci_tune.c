@@ -10,6 +10,7 @@
 #include "options.h"
 #include "settings/settings.h"
 #include "tune.h"
+#include "util/file.h"
 
 #include <dlfcn.h>
 #include <err.h>
@@ -59,7 +60,7 @@ static const char uci_tune_help[] =
         "  mpirun.mpich -np 2 uci_tune                  and the paths between two ranks of this host\n"
         "  mpirun.openmpi -np 2 --map-by node --mca pml ucx uci_tune\n"
         "                                               between two hosts\n"
-        "  sudo cp ~/.cache/uci/profile-*.json /etc/uci/\n"
+        "  sudo install -m 644 -t /etc/uci ~/.cache/uci/profile-*.json\n"
         "                                               for all users of this machine\n";
 
 static tune_options_t uci_tune_options = {.max_size = SIZE_MAX, .max_loss = TUNE_MAX_LOSS};
@@ -198,6 +199,16 @@ static bool uci_tune_has_folder(void)
     return true;
 }
 
+/* @param path  NULL: nothing is to be written */
+static bool uci_tune_can_write(const char *path)
+{
+    if ((path != NULL) && (strcmp(path, "-") != 0) && (uci_file_check_writable(path) != UCI_OK)) {
+        fprintf(stderr, "uci_tune: cannot write %s: %s\n", path, uci_file_error(errno));
+        return false;
+    }
+    return true;
+}
+
 /* @return false after saying why the profile there is not to be lost: asked before measuring, not after */
 static bool uci_tune_may_write(const tune_options_t *options, const tune_result_t *result)
 {
@@ -205,6 +216,9 @@ static bool uci_tune_may_write(const tune_options_t *options, const tune_result_
     char reason[512];
     bool fits;
 
+    if (!uci_tune_can_write(options->json) || !uci_tune_can_write(options->plot)) {
+        return false;
+    }
     if (options->no_write) {
         return true;
     }
