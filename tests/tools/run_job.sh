@@ -132,6 +132,23 @@ others_were_first() {
         "$tools/uci_run" --folder own -- true >/dev/null 2>&1 && [ "$(cat victim)" = ours ] && [ -f own/ended.json ] && [ ! -L own/ended.json ]
 }
 
+# In scripts empty values are of variables that are not set: nothing is started
+bad_values() {
+    local values
+    for values in "--folder=|its value is empty" "--json=|its value is empty" "--hosts=|names no host" "--hosts=,|names no host" \
+        "--mpirun-args=\"|is not quoted as for a shell" "--still=nan|expected seconds" "--still=inf|expected seconds"; do
+        says "${values#*|}" 125 "$tools/uci_run" -n 2 --dry-run "${values%%|*}" "$work/pairs.mpich" || return
+    done
+    says "names no variable" 125 "$tools/uci_run" -n 2 --dry-run -x "" "$work/pairs.mpich" &&
+        says "'=3' names no variable" 125 "$tools/uci_run" -n 2 --dry-run -x =3 "$work/pairs.mpich"
+}
+
+no_folder() {
+    local -x PATH=/usr/bin:$PATH # pyenv's python3 says something of its own
+    mkdir "$work/gone" && cd "$work/gone" && rmdir "$work/gone" && says "the current folder is gone" 125 "$tools/uci_run" -n 2 "$work/pairs.mpich" &&
+        says "the current folder is gone" 125 "$tools/uci_run" -n 2 --folder here "$work/pairs.mpich"
+}
+
 # with NAME=VALUE COMMAND...
 with() {
     local -x "${1%%=*}=${1#*=}"
@@ -496,9 +513,12 @@ main() {
     check "uci_run: no program" says "there is no program" 127 "$tools/uci_run" -n 2 /no/such
     check "uci_run: no library" says "there is no library" 125 "$tools/uci_run" -n 2 --library /no/such.so "$work/pairs.mpich"
     check "uci_run --attach module" says "UCX 1.22 or later does" 125 "$tools/uci_run" -n 2 --attach module "$work/pairs.mpich"
-    check "uci_run --mpirun-args with half a quotation" says "argument --mpirun-args" 125 "$tools/uci_run" -n 2 --mpirun-args "'" \
+    check "uci_run --mpirun-args with half a quotation" says "argument --mpirun-args: ' is not quoted as for a shell" 125 "$tools/uci_run" -n 2 --mpirun-args "'" \
         "$work/pairs.mpich"
     check "uci_run --debug: nothing is watched" says "calls of MPI were not watched" 0 "$tools/uci_run" --debug -n 1 --mpi mpich --folder "$work/unwatched" true
+    check "uci_run: values that are no good" bad_values
+    check "uci_run: the name of the program is empty" says "is a variable not set?" 127 "$tools/uci_run" -n 2 ""
+    check "uci_run: the current folder is gone" in_shell no_folder
     check "uci_run -n 0" says "1 rank at least" 125 "$tools/uci_run" -n 0 "$work/pairs.mpich"
     check "uci_run: on already" says "on already: preloaded" 0 env LD_PRELOAD="$library" "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
     check "uci_info --check: off" info "uci: off" 1

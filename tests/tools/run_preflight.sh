@@ -100,6 +100,7 @@ main() {
     check "uci_run --preflight: hosts of the batch system" by_batch_system
     check "uci_run --preflight: settings that UCI does not start with" env UCI_MODE=maybe bash -c "! $(printf '%q ' "$tools/uci_run" --preflight --folder "$work/jobs/new") |
         tee /dev/stderr | grep -q 'Ready'"
+    check "uci_run --preflight: no hosts" says "names no host" 125 preflight --hosts ,
     check "uci_run --preflight: --dry-run" says "starts no job" 125 preflight --dry-run
     check "uci_run without a program" says "arguments are required: program" 125 "$tools/uci_run" -n 2
     for mpi in openmpi mpich; do

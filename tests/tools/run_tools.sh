@@ -518,6 +518,9 @@ main() {
     check "uci_perftest: a full disk" perftest_full_disk
     check "uci_perftest --csv where nothing can be written" says "cannot write $work/no/such.csv" 1 "$tools/uci_perftest" --csv "$work/no/such.csv"
     check "uci_perftest --json that is a folder" says "cannot write $work: it is a folder" 1 "$tools/uci_perftest" --json "$work"
+    check "uci_perftest --csv without a name" says "its value is empty" 2 "$tools/uci_perftest" --csv ""
+    check "uci_perftest --hosts without a name" says "names no host" 2 "$tools/uci_perftest" --hosts ""
+    check "uci_perftest --mpirun-args with half a quotation" says "not quoted as for a shell" 2 "$tools/uci_perftest" --mpirun-args '"'
     check "uci_perftest --pairs 2: both are measured" perftest_pairs
     check "uci_perftest --pairs 2: what a message takes longer is a pair's" perftest_adds_of_a_pair
     check "uci_perftest --buffers wrong" says "invalid choice: 'cold'" 2 "$tools/uci_perftest" --buffers cold

@@ -8,6 +8,7 @@ usage: test_preflight.py FOLDER_OF_UCI_RUN
 import copy
 import os
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -120,6 +121,17 @@ class PreflightTest(unittest.TestCase):
             self.assertEqual(uci_preflight.batch_hosts(), ["n08", "n09", "n10", "login"])
         with mock.patch.dict(os.environ, {"SLURM_JOB_NODELIST": "n[08"}), self.assertRaisesRegex(JobError, "SLURM_JOB_NODELIST: .*give --hosts"):
             uci_preflight.batch_hosts()
+
+    def test_hosts_of_pbs(self):
+        with tempfile.NamedTemporaryFile() as file, mock.patch.dict(os.environ, {"PBS_NODEFILE": file.name}):
+            with self.assertRaisesRegex(JobError, "PBS_NODEFILE: .* names no host; give --hosts"):
+                uci_preflight.batch_hosts()
+            file.write(b"n1\nn\xff\nn1\n")
+            file.flush()
+            self.assertEqual(uci_preflight.batch_hosts(), ["n1", "n\\xff"])
+        for path in ("/no/such", "/"):
+            with mock.patch.dict(os.environ, {"PBS_NODEFILE": path}), self.assertRaisesRegex(JobError, f"cannot read {path}: .*give --hosts"):
+                uci_preflight.batch_hosts()
 
     def test_fold(self):
         self.assertEqual(fold(["node10", "node9", "login", "node11", "node9"]), "login,node[9-11]")

@@ -15,7 +15,6 @@ import os
 import platform
 import re
 import select
-import shlex
 import socket
 import statistics
 import subprocess
@@ -477,9 +476,9 @@ def parse_arguments():
                         help="hot: as OSU's, one that stays in the caches (default); fresh: as a program's, written before each send and read after "
                              "each receive, within the timing; both")
     parser.add_argument("--pairs", default=1, type=int, metavar="N", help="so many pairs of ranks at once, and what they move together (default 1)")
-    parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
+    parser.add_argument("--hosts", type=uci_job.named_hosts, help="two hosts, A,B, for a rank on each (default: both ranks here)")
     parser.add_argument("--bind", default="core", metavar="WHAT", help="what mpirun binds a rank to (core, none, ...)")
-    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS",
+    parser.add_argument("--mpirun-args", default=[], type=uci_job.split_words, metavar="ARGS",
                         help="more arguments for mpirun, quoted as for a shell")
     parser.add_argument("--launches", type=int, metavar="N", help="launches of the jobs (default 3)")
     parser.add_argument("--rounds", type=int, metavar="N",
@@ -491,9 +490,9 @@ def parse_arguments():
     parser.add_argument("--preload", metavar="PATH", help="library to measure (default: the one built or installed "
                         "with this program); 'none' for plain against plain")
     parser.add_argument("--against", metavar="PATH", help="another build of the library, which takes the place of plain UCX")
-    parser.add_argument("--json", metavar="FILE", help="write medians, ratios, causes and every value ('-': stdout, "
+    parser.add_argument("--json", type=uci_job.given, metavar="FILE", help="write medians, ratios, causes and every value ('-': stdout, "
                         "instead of the table)")
-    parser.add_argument("--csv", metavar="FILE", help="write every value")
+    parser.add_argument("--csv", type=uci_job.given, metavar="FILE", help="write every value")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     uci_version.add_version(parser)
     options = parser.parse_args()

@@ -3,10 +3,12 @@
 
 Shared by the tools that start jobs. Nothing here runs a job; what cannot be found raises JobError with a sentence for the user.
 """
+import argparse
 import contextlib
 import functools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,6 +38,28 @@ def or_fail(what, advice=""):
         yield
     except OSError as error:
         raise JobError(f"{what}: {error.strerror}{advice}") from error
+
+
+def given(text):
+    """The value of an option. One that is empty is as a rule a variable of a script's that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("its value is empty: is a variable not set?")
+    return text
+
+
+def named_hosts(text):
+    """The value of an option that names hosts: one at least."""
+    if not any(text.split(",")):
+        raise argparse.ArgumentTypeError(f"'{text}' names no host: expected A,B,...")
+    return text
+
+
+def split_words(text):
+    """The value of an option that is arguments for another program."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text} is not quoted as for a shell: {str(error).lower()}") from error
 
 
 def find_first(paths):
@@ -190,8 +214,6 @@ class Launcher:
 def spread_ranks(hosts, ranks):
     """[(host, ranks on it)]: equally many, the last ones fewer."""
     names = [host for host in hosts.split(",") if host]
-    if not names:
-        raise JobError(f"'{hosts}' names no host: expected A,B,...")
     each = -(-ranks // len(names))
     return [(name, each) for name in names]
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jobreport.hostlist import HostlistError, expand, fold
 from jobreport.wording import clean, count, listing, size
-from uci_job import JobError
+from uci_job import JobError, or_fail
 
 HERE = Path(__file__).resolve().parent
 MARK = "UCI-NODE "
@@ -271,6 +271,13 @@ def batch_hosts():
             return expand(os.environ["SLURM_JOB_NODELIST"])
         except HostlistError as error:
             raise JobError(f"SLURM_JOB_NODELIST: {error}; give --hosts") from error
-    if os.environ.get("PBS_NODEFILE"):
-        return list(dict.fromkeys(Path(os.environ["PBS_NODEFILE"]).read_text(encoding="utf-8").split()))
-    return []
+    return read_nodes(os.environ["PBS_NODEFILE"]) if os.environ.get("PBS_NODEFILE") else []
+
+
+def read_nodes(path):
+    """Hosts in a file of PBS's, which has each as often as it has slots."""
+    with or_fail(f"PBS_NODEFILE: cannot read {path}", "; give --hosts"):
+        names = Path(path).read_text(encoding="utf-8", errors="backslashreplace").split()
+    if not names:
+        raise JobError(f"PBS_NODEFILE: {path} names no host; give --hosts")
+    return list(dict.fromkeys(names))

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import os
 import re
 import shlex
@@ -141,15 +142,23 @@ def own_variables(names):
     variables = {name: value for name, value in sorted(os.environ.items()) if name.startswith(("UCI_", "UCX_"))}
     for text in names:
         name, separator, value = text.partition("=")
+        if not name:
+            raise JobError(f"-x '{text}' names no variable: expected NAME or NAME=VALUE")
         if not separator and name not in os.environ:
             raise JobError(f"-x {name}: this variable is not set here; give -x {name}=VALUE")
         variables[name] = value if separator else os.environ[name]
     return variables
 
 
+def absolute(text):
+    """The path of a folder, wherever its name is read."""
+    with or_fail("the current folder is gone", "; change to another one"):
+        return Path(text).absolute()
+
+
 def default_place():
     """This folder, where job scripts leave their files and other hosts see it as a rule; else TMPDIR."""
-    return Path.cwd() if os.access(".", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
+    return absolute("." if os.access(".", os.W_OK) else os.environ.get("TMPDIR") or "/tmp")
 
 
 def is_ours(folder):
@@ -271,7 +280,7 @@ def parse_arguments():
     parser = Parser(prog="uci_run", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "-np", dest="ranks", type=int, metavar="N", help="number of ranks; without it, what follows the options is a "
                         "command line of your own that starts them (mpirun, srun, a script)")
-    parser.add_argument("--hosts", default="", metavar="A,B,...", help="hosts to spread the ranks over (default: this one, or what the "
+    parser.add_argument("--hosts", type=uci_job.named_hosts, metavar="A,B,...", help="hosts to spread the ranks over (default: this one, or what the "
                         "batch system says)")
     parser.add_argument("--twins", type=int, choices=(2, 3), metavar="2|3", help="run the job so many times at once, and compare the messages "
                         "of these runs; the output of the first is shown, those of the others are kept and compared")
@@ -280,7 +289,7 @@ def parse_arguments():
     parser.add_argument("--same-time", action="store_true",
                         help="with --twins: the other twins are told the time and the random numbers that the system tells the first "
                              "(UCI_TWINS_TIME)")
-    parser.add_argument("--hosts-of-twin", action="append", default=[], metavar="A,B,...", help="hosts of one twin, given once for each of them "
+    parser.add_argument("--hosts-of-twin", action="append", default=[], type=uci_job.named_hosts, metavar="A,B,...", help="hosts of one twin, given once for each of them "
                         "(default: all twins on the hosts of --hosts)")
     parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
                         "with links to what is in this one, so that files that the program makes do not collide")
@@ -309,7 +318,7 @@ def parse_arguments():
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
                              "environment, else preloaded")
     parser.add_argument("--library", metavar="PATH", help="libucx_integrity.so (default: the one installed with uci_run)")
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="where statistics and records go: new or without those of another "
+    parser.add_argument("--folder", type=lambda text: absolute(uci_job.given(text)), metavar="DIR", help="where statistics and records go: new or without those of another "
                         "job, and seen by all hosts (default: uci-runs/DATE-PID in this folder)")
     parser.add_argument("--keep", type=int, default=KEPT, metavar="N", help=f"jobs whose folders stay in uci-runs (default {KEPT}; 0: all)")
     parser.add_argument("--preflight", action="store_true", help="start no job: ask each of --hosts, or of the batch system's, which UCI, UCX and MPI it has, "
@@ -317,8 +326,8 @@ def parse_arguments():
     parser.add_argument("--require", action="store_true", help="fail if not every rank has UCI and is protected")
     parser.add_argument("-x", dest="variables", action="append", default=[], metavar="NAME[=VALUE]",
                         help="variable for all ranks, as are all that begin with UCI_ and UCX_; repeat for more")
-    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
-    parser.add_argument("--json", metavar="FILE", help="write the summary as JSON ('-': on standard output)")
+    parser.add_argument("--mpirun-args", default=[], type=uci_job.split_words, metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
+    parser.add_argument("--json", type=uci_job.given, metavar="FILE", help="write the summary as JSON ('-': on standard output)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
     uci_version.add_version(parser)
@@ -343,8 +352,10 @@ def check_options(parser, options):
         parser.error("--preflight starts no job, whose command line --dry-run could print")
     if options.ranks is not None and options.ranks < 1:
         parser.error(f"-n {options.ranks}: a job has 1 rank at least")
-    if options.keep < 0 or options.still < 0:
-        parser.error("--keep and --still take no negative numbers")
+    if options.keep < 0:
+        parser.error("--keep takes no negative numbers")
+    if not 0 <= options.still < math.inf:
+        parser.error(f"--still {options.still}: expected seconds, or 0 for never")
     if not options.twins and (options.correct or options.hosts_of_twin or options.apart or options.same_time):
         parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
@@ -383,9 +394,9 @@ class Starter:
 
     def __init__(self, options):
         self.options = options
-        self.program = shutil.which(options.program) if options.program else None
-        if options.program and self.program is None:
-            warn(f"there is no program {options.program}")
+        self.program = None if options.program is None else shutil.which(options.program)
+        if self.program is None and options.program is not None:
+            warn(f"there is no program {options.program or '(its name is empty: is a variable not set?)'}")
             sys.exit(EXIT_NOT_FOUND)
         self.words = [options.program, *options.arguments] if options.program else []
         if options.preflight:
@@ -558,14 +569,14 @@ def run_twins(options, folder, commands):
 
 def hosts_of_job(options):
     """Names, or none: the job is for this host."""
-    named = [host for text in (options.hosts, *options.hosts_of_twin) for host in text.split(",") if host]
+    named = [host for text in (options.hosts or "", *options.hosts_of_twin) for host in text.split(",") if host]
     return list(dict.fromkeys(named)) or uci_preflight.batch_hosts()
 
 
 def preflight(options):
     """Ask the nodes. Returns the exit code."""
     starter, hosts = Starter(options), hosts_of_job(options)
-    place = (options.folder.absolute().parent if options.folder else default_place())
+    place = options.folder.parent if options.folder else default_place()
     library = starter.attached.get("LD_PRELOAD", "").partition(":")[0]
     with or_fail(f"cannot make a folder in {place}", "; give --folder another one"):
         folder = Path(tempfile.mkdtemp(prefix=".uci-preflight-", dir=place))
@@ -587,7 +598,7 @@ def main():
     options = parse_arguments()
     if options.preflight:
         return preflight(options)
-    folder = (options.folder or default_folder()).absolute()
+    folder = options.folder or default_folder()
     starter = Starter(options)
     commands = starter.commands(folder)  # what can't be started leaves no folder
     if not options.dry_run:
