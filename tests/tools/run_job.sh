@@ -132,15 +132,41 @@ others_were_first() {
         "$tools/uci_run" --folder own -- true >/dev/null 2>&1 && [ "$(cat victim)" = ours ] && [ -f own/ended.json ] && [ ! -L own/ended.json ]
 }
 
+# quick_job REDIRECTION [OPTION...]: one that ends with status $ends, or what the options say
+quick_job() {
+    rm -rf "$work/quick"
+    bash -c "exec \"\$@\" $1" _ "$tools/uci_run" --attach preload --folder "$work/quick" "${@:2}" -- sh -c "exit ${ends:-0}"
+}
+
+# Who asked for JSON that can't be written hears of it; the job's own status comes first, and the summary all the same
+lost_output() {
+    ends=7 says "cannot write to standard output: No space left" 7 quick_job ">/dev/full" --json - && grep -q "UCI summary" "$work/said" &&
+        says "cannot write to standard output: Bad file" 125 quick_job ">&-" --json - && grep -q "UCI summary" "$work/said" &&
+        says "cannot write /no/such/file" 125 quick_job "" --json /no/such/file &&
+        says "cannot write to standard output" 125 quick_job ">/dev/full" --dry-run &&
+        { ends=7 quick_job "2>/dev/full" || [ $? -eq 7 ]; } &&
+        quick_job "2>&-" --json - >"$work/closed.json" && python3 -m json.tool "$work/closed.json"
+}
+
+# What comes in front of jq in the manual
+documented_json() {
+    local line
+    line=$(sed -n 's/^\.Dl \(.*\); jq .*/\1/p' "$uci_root/docs/man/uci_run.1")
+    mkdir "$work/manual" && cd "$work/manual" && ln -s "$work/pairs.mpich" program && PATH=$tools:$PATH bash -c "$line" && python3 -m json.tool job.json
+}
+
+# The name of a file is a user's
+escapes_in_name() {
+    mkdir "$work/escapes" && touch "$work/escapes/stats."$'\e[31m.json' && PYTHONPATH=$tools python3 -c 'import sys, uci_summary
+print(*uci_summary.Summary(sys.argv[1]).unreadable())' "$work/escapes" | grep -F 'stats.\x1b[31m.json'
+}
+
 # In scripts empty values are of variables that are not set: nothing is started
 bad_values() {
     local values
-    for values in "--folder=|its value is empty" "--json=|its value is empty" "--hosts=|names no host" "--hosts=,|names no host" \
-        "--mpirun-args=\"|is not quoted as for a shell" "--still=nan|expected seconds" "--still=inf|expected seconds"; do
+    for values in "--folder=|its value is empty" "--hosts=|names no host" "--still=nan|expected seconds" "-x==3|'=3' names no variable"; do
         says "${values#*|}" 125 "$tools/uci_run" -n 2 --dry-run "${values%%|*}" "$work/pairs.mpich" || return
     done
-    says "names no variable" 125 "$tools/uci_run" -n 2 --dry-run -x "" "$work/pairs.mpich" &&
-        says "'=3' names no variable" 125 "$tools/uci_run" -n 2 --dry-run -x =3 "$work/pairs.mpich"
 }
 
 no_folder() {
@@ -516,6 +542,9 @@ main() {
     check "uci_run --mpirun-args with half a quotation" says "argument --mpirun-args: ' is not quoted as for a shell" 125 "$tools/uci_run" -n 2 --mpirun-args "'" \
         "$work/pairs.mpich"
     check "uci_run --debug: nothing is watched" says "calls of MPI were not watched" 0 "$tools/uci_run" --debug -n 1 --mpi mpich --folder "$work/unwatched" true
+    check "uci_run: output that nobody reads" lost_output
+    check "uci_run: JSON as the manual has it" in_shell documented_json
+    check "uci_run: escape sequences in the name of a file" escapes_in_name
     check "uci_run: values that are no good" bad_values
     check "uci_run: the name of the program is empty" says "is a variable not set?" 127 "$tools/uci_run" -n 2 ""
     check "uci_run: the current folder is gone" in_shell no_folder

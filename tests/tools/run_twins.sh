@@ -139,6 +139,10 @@ endless_input() {
     mkfifo "$work/pipe" && run 2 -- 'echo result' <>"$work/pipe" && rm "$work/pipe"
 }
 
+closed_output() {
+    run 2 -- 'echo result' >&- && summary 'twins["level"] == "same"' && [ "$(cat "$work/run/twin.0.stdout")" = result ]
+}
+
 # told SIGNAL: all jobs end, and those who wait for them
 told() {
     local runner pid
@@ -217,6 +221,7 @@ main() {
     check "all get what comes through a pipe" input head -c 300000 /usr/bin/bash
     check "all read a file, from where it stands" input_file
     check "input without an end" endless_input
+    check "closed output" closed_output
     check "SIGTERM ends all" told TERM
     check "SIGINT ends all" told INT
     check "--apart: files of twins do not collide" apart

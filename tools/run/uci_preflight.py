@@ -242,19 +242,18 @@ def is_ready(findings):
     return not any(finding.is_bad for finding in findings)
 
 
-def show(asked, findings, stream):
+def lines(asked, findings, is_terminal):
     """For people."""
-    colours = {True: "31", False: "33"} if stream.isatty() and "NO_COLOR" not in os.environ else {}
-    for line in table(asked.answers) if asked.answers else ():
-        print(line, file=stream)
-    print(file=stream)
+    colours = {True: "31", False: "33"} if is_terminal and "NO_COLOR" not in os.environ else {}
+    yield from table(asked.answers) if asked.answers else ()
+    yield ""
     for is_bad, nodes, text in findings:
         word = f"{'wrong' if is_bad else 'note':<7}"
         word = f"\033[{colours[is_bad]}m{word}\033[0m" if colours else word
-        print(f"{word}{fold(nodes)}: {text}", file=stream)
+        yield f"{word}{fold(nodes)}: {text}"
     bad = sorted({name for finding in findings if finding.is_bad for name in finding.nodes})
     total = len(asked.answers) + len(asked.errors)
-    print(f"Not ready: {listing([fold(bad)])}" if bad else f"Ready: {count(total, 'node')}", file=stream)
+    yield f"Not ready: {listing([fold(bad)])}" if bad else f"Ready: {count(total, 'node')}"
 
 
 def record(asked, findings):

@@ -38,7 +38,7 @@ from jobreport.ending import make_room, note_end  # noqa: E402
 from jobreport.levels import LEVELS  # noqa: E402
 from jobreport.live import add_live  # noqa: E402
 from jobreport.reading import find_files  # noqa: E402
-from uci_summary import Summary, print_summary, warn, write_json  # noqa: E402
+from uci_summary import Summary, open_streams, print_summary, put, warn, write_json  # noqa: E402
 from uci_twin_summary import TwinSummary  # noqa: E402
 from uci_watcher import Watcher  # noqa: E402
 
@@ -59,14 +59,15 @@ exit status:
 {EXITS}
   143, 130, 129  uci_run was ended by SIGTERM, SIGINT, or SIGHUP, and the job with it
   of --preflight: 0 all nodes are ready, 1 not all are
-  {EXIT_FAILED}  uci_run could not start the job, or could not note how it ended;  {EXIT_NOT_FOUND}  there is no such program
+  {EXIT_FAILED}  uci_run could not start the job, note how it ended, or write what was asked for;  {EXIT_NOT_FOUND}  there is no such program
 
 examples:
   uci_run -n 4 ./program input                        Open MPI or MPICH, whichever ./program is linked with
   uci_run -n 8 --hosts node1,node2 --require ./program
   uci_run --preflight --hosts node1,node2 ./program   is the same UCI, UCX and MPI on all nodes, and would it protect the job?
   uci_run -n 4 -v --dry-run ./program                 the command line only, to be pasted into a job script
-  UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
+  UCI_FAULT=rate=1e-3 uci_run -n 2 ./program          UCI_ and UCX_ variables reach all ranks
+  uci_run -n 2 --json job.json ./program              for programs: jq .by_cause job.json
   uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
   uci_run --signatures=all -n 4 ./program             the same, and do all ranks call the same collectives?
   uci_run --debug -n 4 ./program                      what does the program do wrong, and where does it hang?
@@ -327,7 +328,8 @@ def parse_arguments():
     parser.add_argument("-x", dest="variables", action="append", default=[], metavar="NAME[=VALUE]",
                         help="variable for all ranks, as are all that begin with UCI_ and UCX_; repeat for more")
     parser.add_argument("--mpirun-args", default=[], type=uci_job.split_words, metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
-    parser.add_argument("--json", type=uci_job.given, metavar="FILE", help="write the summary as JSON ('-': on standard output)")
+    parser.add_argument("--json", type=uci_job.given, metavar="FILE", help="write the summary as JSON ('-': on standard output, behind what the "
+                        "program prints)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
     uci_version.add_version(parser)
@@ -492,11 +494,9 @@ class Starter:
 
 
 def show_commands(commands, folder, is_script, has_key):
-    """Command lines that can be pasted, on stdout if they are asked for alone. HAS_KEY: a key is made for them first."""
-    stream = sys.stdout if is_script else sys.stderr
+    """Command lines that can be pasted, on stdout if they are asked for alone. HAS_KEY: a key is made for them first. @return whether they could be written"""
     before, after = uci_key.commands_of(folder) if has_key and is_script else ("", "")
-    for line in filter(None, (before, *job_lines(commands, folder), after)):
-        print(line, file=stream, flush=True)
+    return put("\n".join(filter(None, (before, *job_lines(commands, folder), after))), sys.stdout if is_script else sys.stderr)
 
 
 def job_lines(commands, folder):
@@ -587,10 +587,11 @@ def preflight(options):
         findings = uci_preflight.judge(asked, options.ranks and -(-options.ranks // (len(hosts) or 1)), place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    stream = sys.stderr if options.json == "-" else sys.stdout
+    is_told = put("\n".join(uci_preflight.lines(asked, findings, stream.isatty())), stream)
     if options.json:
-        write_json(options.json, uci_preflight.record(asked, findings))
-    uci_preflight.show(asked, findings, sys.stderr if options.json == "-" else sys.stdout)
-    return 0 if uci_preflight.is_ready(findings) else 1
+        is_told &= write_json(options.json, uci_preflight.record(asked, findings))
+    return 1 if not uci_preflight.is_ready(findings) else 0 if is_told else EXIT_FAILED
 
 
 def main():
@@ -606,9 +607,9 @@ def main():
         commands = starter.commands(folder)
     if options.verbose or options.dry_run:
         warn(f"UCI: {starter.how}")
-        show_commands(commands, folder, options.dry_run, starter.makes_key)
+        is_shown = show_commands(commands, folder, options.dry_run, starter.makes_key)
     if options.dry_run:
-        return 0
+        return 0 if is_shown else EXIT_FAILED
     if options.folder is None and options.keep > 0:
         forget_runs(folder.parent, options.keep)
     with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
@@ -616,15 +617,15 @@ def main():
             summary, record = run_twins(options, folder, commands)
         else:
             summary, record = run_alone(options, folder, commands[0])
-    if options.json:
-        write_json(options.json, record())
     print_summary(summary)
-    return summary.exit_code()
+    is_written = not options.json or write_json(options.json, record())
+    return summary.exit_code() or (0 if is_written else EXIT_FAILED)
 
 
 if __name__ == "__main__":
+    open_streams()
     try:
         sys.exit(main())
-    except JobError as problem:
+    except (JobError, OSError) as problem:
         warn(problem)
         sys.exit(EXIT_FAILED)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What uci_run says of a job at its end. The verdict is that of uci_report."""
 import json
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from jobreport.ending import name_process
 from jobreport.job import Job
 from jobreport.levels import exit_status
-from jobreport.wording import count, count_ranges, ranks_of
+from jobreport.wording import clean, count, count_ranges, ranks_of
 from jobreport.wording import rank as name_rank
 
 WORST = 5
@@ -16,9 +17,29 @@ CALLS = 10      # of --debug that are shown
 MANY = 1 << 16  # ranks that --json names at most
 
 
+def open_streams():
+    """Where they were closed, as daemons do, what is opened later would get their numbers. Writing to stdout fails as before; stderr is not read by anybody."""
+    for number, (name, mode, flags) in enumerate((("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))):
+        if getattr(sys, name) is None:
+            os.set_inheritable(os.open(os.devnull, flags), True)
+            setattr(sys, name, open(number, mode, encoding="utf-8", errors="replace", closefd=False))
+
+
+def put(text, stream):
+    """A text and the end of its line, now. @return whether it could be written. The job's status matters more than who looks at its output."""
+    try:
+        print(text, file=stream, flush=True)
+        return True
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # what is left is not tried again
+        if stream is not sys.stderr:
+            warn(f"cannot write to standard output: {error.strerror}")
+        return False
+
+
 def warn(text):
     """A line on stderr."""
-    print(f"uci_run: {text}", file=sys.stderr)
+    put(f"uci_run: {text}", sys.stderr)
 
 
 class Summary:
@@ -82,7 +103,7 @@ class Summary:
 
     def unreadable(self):
         """Files, and why."""
-        return [f"{Path(path).name} ({why})" for path, why in self.job.unreadable()]
+        return [f"{clean(Path(path).name)} ({why})" for path, why in self.job.unreadable()]
 
     def lines(self):
         """(name, text) of what there is to say."""
@@ -129,20 +150,21 @@ class Summary:
 
 def print_summary(summary):
     """For a person, on stderr: the program's own output is not mixed with it."""
-    print("\nUCI summary", file=sys.stderr)
-    before = None
+    lines, before = ["\nUCI summary"], None
     for name, text in (*summary.lines(), ("folder", summary.folder)):
-        print(f"    {name if name != before else '':<14}{text}", file=sys.stderr)
+        lines.append(f"    {name if name != before else '':<14}{text}")
         before = name
+    put("\n".join(lines), sys.stderr)
 
 
 def write_json(path, record):
-    """The summary for programs."""
-    text = json.dumps(record, indent=1) + "\n"
+    """The summary for programs. @return whether it could be written"""
+    text = json.dumps(record, indent=1)
     if path == "-":
-        sys.stdout.write(text)
-        return
+        return put(text, sys.stdout)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(f"{text}\n", encoding="utf-8")
+        return True
     except OSError as error:
         warn(f"cannot write {path}: {error.strerror}")
+        return False

@@ -80,7 +80,7 @@ class Twin:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # nobody would end it if we are killed
             if self.cores:
                 os.sched_setaffinity(0, self.cores)
-        shown = [sys.stdout.buffer, sys.stderr.buffer] if self.number == 0 else [None, None]
+        shown = [sys.stdout.fileno(), sys.stderr.fileno()] if self.number == 0 else [None, None]
         files = [open(path, "wb") for path in self.outputs]  # pylint: disable=consider-using-with
         with or_fail(f"cannot start {self.command[0]}"):
             # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
@@ -120,8 +120,7 @@ def pump(source, kept, shown):
                     warn(f"{kept.name} is not whole: {error.strerror}")
             if is_seen:
                 try:
-                    shown.write(data)
-                    shown.flush()
+                    write_all(shown, data)
                 except OSError:
                     is_seen = False
 

@@ -6,6 +6,7 @@ import time
 from jobreport.calls import mark_of
 from jobreport.waits import PATIENCE
 from jobreport.watched import Watched
+from uci_summary import put
 
 
 class Watcher:
@@ -31,7 +32,4 @@ class Watcher:
         """On stderr."""
         if not waits.waiting:
             return  # it computes
-        print(f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", file=sys.stderr)
-        for text in waits.lines():
-            print(f"    {text}", file=sys.stderr)
-        sys.stderr.flush()
+        put("\n    ".join((f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", *waits.lines())), sys.stderr)
