@@ -161,6 +161,18 @@ escapes_in_name() {
 print(*uci_summary.Summary(sys.argv[1]).unreadable())' "$work/escapes" | grep -F 'stats.\x1b[31m.json'
 }
 
+# The program's own arguments, also where the first is "--"
+own_arguments() {
+    "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich" -- --signatures 2>/dev/null | grep -F "$work/pairs.mpich -- --signatures" &&
+        "$tools/uci_run" -n 2 --dry-run -- "$work/pairs.mpich" -- a 2>/dev/null | grep -F "$work/pairs.mpich -- a"
+}
+
+# What does not know its MPI may start MPICH's ranks
+nolocal_of_script() {
+    says "MPIR_CVAR_NOLOCAL=1" 0 "$tools/uci_run" --attach preload --dry-run -- sh -c env &&
+        MPIR_CVAR_NOLOCAL=0 says "" 0 "$tools/uci_run" --attach preload --dry-run -- sh -c env && ! grep NOLOCAL "$work/said"
+}
+
 # In scripts empty values are of variables that are not set: nothing is started
 bad_values() {
     local values
@@ -545,6 +557,11 @@ main() {
     check "uci_run: output that nobody reads" lost_output
     check "uci_run: JSON as the manual has it" in_shell documented_json
     check "uci_run: escape sequences in the name of a file" escapes_in_name
+    check "uci_run: a program whose first argument is --" own_arguments
+    check "uci_run: MPICH's ranks that a script starts" nolocal_of_script
+    check "uci_run -x UCI_EVENTS" says "-x UCI_EVENTS: uci_run sets it itself" 125 "$tools/uci_run" -n 2 --dry-run -x UCI_EVENTS=e "$work/pairs.mpich"
+    check "uci_run: UCI_STATS in the environment" with UCI_STATS=s says "UCI_STATS of this environment is not used" 0 \
+        "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
     check "uci_run: values that are no good" bad_values
     check "uci_run: the name of the program is empty" says "is a variable not set?" 127 "$tools/uci_run" -n 2 ""
     check "uci_run: the current folder is gone" in_shell no_folder

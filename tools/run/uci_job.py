@@ -20,6 +20,7 @@ LIBRARY = "libucx_integrity.so"
 # MPICH's libraries have had both names since their ABI is a common one
 LINKED = {"openmpi": re.compile(r"\blibmpi\.so\.(?!12\b)\d+ => (\S+)"), "mpich": re.compile(r"\blibmpi(?:ch)?\.so\.12 => (\S+)")}
 OPENMPI_UCX = {"pml": "ucx", "opal_common_ucx_tls": "any"}
+MPICH_UCX = {"MPIR_CVAR_NOLOCAL": "1"}  # else messages within a node would not go through UCX
 OPENMPI_UNBOUND = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}  # up to 4, and later
 BINDING = ("bind-to", "cpu-set", "cpu-list", "rankfile", "rf", "map-by")
 SONAMES = {"openmpi": re.compile(r"libmpi\.so\.(?!12$)\d+"), "mpich": re.compile(r"libmpi(?:ch)?\.so\.12")}
@@ -183,8 +184,7 @@ class Launcher:
         return [part for name, value in variables.items() for part in ("-x", f"{name}={value}")]
 
     def _mpich_variables(self, variables):
-        # else messages within a node would not go through UCX
-        return [part for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items() for part in ("-genv", name, value)]
+        return [part for name, value in {**MPICH_UCX, **variables}.items() for part in ("-genv", name, value)]
 
     def _openmpi(self, ranks, variables, hosts, options):
         # all messages through UCX, on hosts with nothing but shared memory and tcp too, which pml/ucx would decline
@@ -252,12 +252,12 @@ def find_own_launcher(words):
 
 
 def wrap_command(words, variables, hosts="", is_bound=True):
-    """A command line of the user's own, with these variables for its ranks. What it sets itself stays; and where it does not say otherwise, Open MPI
+    """A command line of the user's own, with these variables for its ranks. What it sets itself stays; and where it does not say otherwise, MPI
     sends all through UCX. A launcher that is not known, such as srun or a script, gets all by its environment."""
     said = {word.partition("=")[0] for word in words}
     variables = {name: value for name, value in variables.items() if name not in said}
     launcher = find_own_launcher(words)
-    defaults = {f"OMPI_MCA_{name}": value for name, value in OPENMPI_UCX.items()} | ({} if is_bound else OPENMPI_UNBOUND)
+    defaults = {f"OMPI_MCA_{name}": value for name, value in OPENMPI_UCX.items()} | ({} if is_bound else OPENMPI_UNBOUND) | ({} if launcher else MPICH_UCX)
     environment = {name: value for name, value in defaults.items() if name not in os.environ}
     if launcher is None:
         if hosts:

@@ -336,7 +336,8 @@ def parse_arguments():
     parser.add_argument("program", nargs="?", help="what each rank runs; without -n, what starts them; --preflight can do without")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(name_signatures(sys.argv[1:]))
-    options.arguments = sys.argv[len(sys.argv) - len(options.arguments):]  # the program's own: as they were
+    begin = len(sys.argv) - len(options.arguments)
+    options.arguments = sys.argv[begin - (sys.argv[begin - 1] == "--"):]  # the program's own: as they were; argparse takes a "--" at their front for its own
     check_options(parser, options)
     return options
 
@@ -377,8 +378,18 @@ def check_options(parser, options):
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
     if options.seal_scope and not options.seal:
         parser.error("--seal-scope is for jobs with --seal")
+    check_variables(parser, options)
     if options.ranks is None and (options.mpi or options.mpirun_args) and not options.preflight:
         parser.error("--mpi and --mpirun-args are for jobs with -n, whose command line uci_run makes")
+
+
+def check_variables(parser, options):
+    """Where records and statistics go uci_run says itself, and reads them there at the end."""
+    for name in ("UCI_STATS", "UCI_EVENTS"):
+        if any(text.partition("=")[0] == name for text in options.variables):
+            parser.error(f"-x {name}: uci_run sets it itself; --folder says where its files go")
+        if os.environ.get(name) and not options.preflight:
+            warn(f"{name} of this environment is not used: the job's are in its folder (--folder)")
 
 
 def is_on(text):
