@@ -195,6 +195,14 @@ pasted() {
         grep -qx "result of 1" "$work/paste d/twin.1.stdout" && ! grep -q "result of 1" "$work/said"
 }
 
+# Apart as well, beside what is there, with a file that begins with a dot; and a job script ends as the first twin that has failed
+pasted_apart() {
+    mkdir "$work/pasted" && cd "$work/pasted" && echo 1 >.input &&
+        "$tools/uci_run" --twins 3 --apart --seal --dry-run --folder "run it" -- "$work/job.sh" 'cat .input; echo "$twin" >made; sleep .2; cat made; exit "$twin"' \
+            >"$work/line" 2>"$work/how" && says 1 1 bash "$work/line" && [ "$(cat made)" = 0 ] && [ ! -e "run it/key" ] &&
+        [ "$(cat "run it/twin.2.stdout")" = $'1\n2' ] && [ "$(cat "run it/twin.1/work/made")" = 1 ] && [ ! -e "run it/twin.1/work/run it" ]
+}
+
 main() {
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
@@ -226,6 +234,7 @@ main() {
     check "SIGINT ends all" told INT
     check "--apart: files of twins do not collide" apart
     check "--dry-run can be pasted" pasted
+    check "--dry-run --apart can be pasted" pasted_apart
     check "Open MPI: two jobs at once" real openmpi '--mca btl ^openib'
     check "Open MPI: one's own mpirun" real_own openmpi --allow-run-as-root --oversubscribe
     check "MPICH: two jobs at once" real mpich ''

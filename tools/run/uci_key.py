@@ -24,9 +24,9 @@ def variables_of(folder, mode, scope, own):
 
 
 def commands_of(folder):
-    """Command lines for a shell that make such a file, and remove it: (before the job, after it)."""
+    """Command lines for a shell that make such a file, and remove it: (before the job, after it, whose status stays)."""
     path = shlex.quote(str(folder / NAME))
-    return f"mkdir -p {shlex.quote(str(folder))} && (umask 077; openssl rand -hex {BYTES} >{path})", f"rm -f {path}"
+    return f"mkdir -p {shlex.quote(str(folder))} && (umask 077; openssl rand -hex {BYTES} >{path})", f"status=$?; rm -f {path}; (exit $status)"
 
 
 def make(path):

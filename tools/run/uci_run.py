@@ -504,22 +504,25 @@ class Starter:
         return self.launcher.command(len(hosts) or 1, variables, words, ",".join(hosts), self.options.mpirun_args)
 
 
-def show_commands(commands, folder, is_script, has_key):
+def show_commands(commands, folder, options, has_key):
     """Command lines that can be pasted, on stdout if they are asked for alone. HAS_KEY: a key is made for them first. @return whether they could be written"""
-    before, after = uci_key.commands_of(folder) if has_key and is_script else ("", "")
-    return put("\n".join(filter(None, (before, *job_lines(commands, folder), after))), sys.stdout if is_script else sys.stderr)
+    before, after = uci_key.commands_of(folder) if has_key and options.dry_run else ("", "")
+    return put("\n".join(filter(None, (before, *job_lines(commands, folder, options.apart), after))), sys.stdout if options.dry_run else sys.stderr)
 
 
-def job_lines(commands, folder):
-    """The command line of a job, or what runs all twins."""
+def job_lines(commands, folder, is_apart):
+    """The command line of a job, or what runs all twins and has the status of the first that has failed."""
     if len(commands) == 1:
         yield shlex.join(commands[0])
         return
-    yield shlex.join(["mkdir", "-p", *(str(folder / f"twin.{twin}") for twin in range(len(commands)))])
-    for twin, command in enumerate(commands):
-        kept = "" if twin == 0 else f" >{shlex.quote(str(folder / f'twin.{twin}.stdout'))} 2>{shlex.quote(str(folder / f'twin.{twin}.stderr'))}"
-        yield f"{shlex.join(command)}{kept} &"
-    yield "wait"
+    names = [shlex.quote(str(folder / f"twin.{twin}")) for twin in range(len(commands))]
+    yield " ".join(("mkdir -p", *names))
+    if is_apart:
+        yield from (uci_twins.line_of_work_folder(f"{name}/work", folder) for name in names[1:])
+    for twin, (command, name) in enumerate(zip(commands, names)):
+        line = f"(cd {name}/work && exec {shlex.join(command)})" if is_apart and twin > 0 else shlex.join(command)
+        yield f"{line}{f' >{name}.stdout 2>{name}.stderr' if twin > 0 else ''} & twin{twin}=$!"
+    yield "; ".join(("status=0", *(f"wait $twin{twin} || status=$?" for twin in reversed(range(len(commands)))), "(exit $status)"))
 
 
 def await_ranks(folder):
@@ -618,7 +621,7 @@ def main():
         commands = starter.commands(folder)
     if options.verbose or options.dry_run:
         warn(f"UCI: {starter.how}")
-        is_shown = show_commands(commands, folder, options.dry_run, starter.makes_key)
+        is_shown = show_commands(commands, folder, options, starter.makes_key)
     if options.dry_run:
         return 0 if is_shown else EXIT_FAILED
     if options.folder is None and options.keep > 0:

@@ -6,6 +6,7 @@ of twin K is in the folder twin.K.
 """
 import ctypes
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -61,6 +62,11 @@ def make_work_folder(folder, run_folder):
     for path in Path.cwd().iterdir():
         if path.absolute() != run_folder:
             (folder / path.name).symlink_to(path.absolute())
+
+
+def line_of_work_folder(folder, run_folder):
+    """The same as a line for a shell, FOLDER as it is quoted there."""
+    return f'mkdir {folder} && find "$PWD/" -mindepth 1 -maxdepth 1 ! -samefile {shlex.quote(str(run_folder))} -exec ln -s -t {folder} {{}} +'
 
 
 class Twin:
