@@ -88,6 +88,40 @@ absent() {
     says "Not ready: uci-z" 1 on_hosts "$1" uci-a,uci-z && answer 'list(nodes) == ["uci-a"] and list(no_answer) == ["uci-z"] and no_answer["uci-z"]'
 }
 
+# ask_nobody MPI LINE: a host that is not reached; in the place of ssh is LINE, of a shell that writes its process id to $work/pid
+ask_nobody() {
+    local arguments=(-launcher-exec "$work/ssh")
+    [ "$1" = mpich ] || arguments=(--mca plm_rsh_agent "$work/ssh")
+    mkdir -p "$work/tmp"
+    printf '#!/bin/bash\n%s\n' "$2" >"$work/ssh"
+    chmod +x "$work/ssh"
+    cd "$work/jobs" && TMPDIR=$work/tmp exec "$tools/uci_run" --preflight --seal --mpi "$1" --hosts uci-z --mpirun-args "${arguments[*]}"
+}
+
+# No key, no folder, and no process
+nothing_is_left() {
+    [ -z "$(find "$work/jobs" "$work/tmp" -mindepth 1)" ] && [ -s "$work/pid" ] && ! kill -0 "$(cat "$work/pid")"
+}
+
+# ended MPI SIGNAL STATUS
+ended() {
+    local pid status=0
+    rm -f "$work/pid"
+    ask_nobody "$1" "echo \$\$ >$work/pid; exec sleep 300" &
+    pid=$!
+    until [ -s "$work/pid" ]; do sleep .1; kill -0 "$pid" || return 1; done
+    ls "$work"/jobs/.uci-preflight-*/key && kill "-$2" "$pid" || return 1
+    wait "$pid" || status=$?
+    [ "$status" -eq "$3" ] && nothing_is_left
+}
+
+# As the ssh of an mpirun that has given up
+left_behind() {
+    rm "$work/pid"
+    (says "Not ready: uci-z" 1 ask_nobody openmpi "setsid sleep 300 >/dev/null 2>&1 & echo \$! >$work/pid; exit 1")
+    nothing_is_left
+}
+
 main() {
     local mpi label
     case ${1:-} in
@@ -100,6 +134,9 @@ main() {
     check "uci_run --preflight: hosts of the batch system" by_batch_system
     check "uci_run --preflight: settings that UCI does not start with" env UCI_MODE=maybe bash -c "! $(printf '%q ' "$tools/uci_run" --preflight --folder "$work/jobs/new") |
         tee /dev/stderr | grep -q 'Ready'"
+    check "uci_run --preflight: SIGTERM, mpich" ended mpich TERM 143
+    check "uci_run --preflight: SIGINT, openmpi" ended openmpi INT 130
+    check "uci_run --preflight: what mpirun leaves behind" left_behind
     check "uci_run --preflight: no hosts" says "names no host" 125 preflight --hosts ,
     check "uci_run --preflight: --dry-run" says "starts no job" 125 preflight --dry-run
     check "uci_run without a program" says "arguments are required: program" 125 "$tools/uci_run" -n 2

@@ -3,11 +3,14 @@
 
 Each node runs uci_node.py in the environment of a rank, started by the job's own launcher; a node that has not answered then is asked alone.
 """
+import contextlib
+import ctypes
 import json
 import os
 import re
-import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -24,6 +27,8 @@ HERE = Path(__file__).resolve().parent
 MARK = "UCI-NODE "
 FIRST, NEXT = 60, 10  # seconds for the first answer, and between answers; for a node that is asked alone the latter
 AT_ONCE = 16          # nodes that are asked alone at the same time
+GRACE = 2             # seconds that launchers have to end when they are told to
+PR_SET_CHILD_SUBREAPER = 36
 RANK_BYTES = 8 << 20  # shared memory of a rank: UCI's mailbox, and what UCX takes for its own
 FILES = 1024          # descriptors that a rank should be allowed to have
 CLOCK = 1             # seconds by which a clock may be wrong before it is told
@@ -48,6 +53,46 @@ class Answer(NamedTuple):
         """Seconds by which its clock is ahead at least; below 0: behind."""
         when = self.node["time"]
         return max(when - self.came, 0) if when > self.came else min(when - self.asked, 0)
+
+
+IS_OVER = threading.Event()  # no launcher is started any more
+
+
+def adopt():
+    """What a launcher leaves behind when it ends, such as an ssh to a node that is not reached, is a child of this process then, and not of init."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children():
+    """Process ids, also of those that wait to be waited for."""
+    found = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread is gone
+            found.update(map(int, path.read_text(encoding="ascii").split()))
+    return found
+
+
+def end_children():
+    """Launchers, and what they have started: it is told to end, and killed if it does not."""
+    IS_OVER.set()
+    told, end = set(), time.monotonic() + GRACE
+    while running := children():
+        is_late = time.monotonic() > end
+        for pid in running if is_late else running - told:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
+        for pid in running:
+            with contextlib.suppress(OSError):  # another thread has waited for it
+                os.waitpid(pid, os.WNOHANG)
+        told |= running
+        time.sleep(.02)
+
+
+def end_all(number, _):
+    """Handler of signals. A second one does not disturb how what is left is taken away."""
+    if not IS_OVER.is_set():
+        end_children()
+        sys.exit(128 + number)
 
 
 class Asked:
@@ -83,29 +128,38 @@ class Asked:
     def _ask(self, hosts, patience):
         """What their launcher says when it fails. Some wait for ever for a node that they do not reach; and of Open MPI's, of which two that
         begin at once make the same folder, one gives up: each has a place of its own."""
-        begin, said, is_late, folder = time.time(), [], threading.Event(), tempfile.mkdtemp(prefix="uci-")
-        places = {"TMPDIR": folder} | {name: folder for name in PLACES if name in os.environ}
-        with subprocess.Popen(self._command(hosts, self._words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              errors="replace", env=os.environ | places) as process:
-            def give_up():
-                is_late.set()
-                process.terminate()
-            errors = threading.Thread(target=lambda: said.extend(process.stderr))
-            errors.start()
-            timer = threading.Timer(patience, give_up)
-            timer.start()
+        if IS_OVER.is_set():
+            return ""
+        with tempfile.TemporaryDirectory(prefix="uci-", ignore_cleanup_errors=True) as folder:
+            places = {"TMPDIR": folder} | {name: folder for name in PLACES if name in os.environ}
+            with subprocess.Popen(self._command(hosts, self._words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  errors="replace", env=os.environ | places) as process:
+                return self._listen(process, hosts, patience)
+
+    def _listen(self, process, hosts, patience):
+        """Take the answers that come from a launcher. @return as _ask()"""
+        begin, said, is_late = time.time(), [], threading.Event()
+
+        def give_up():
+            is_late.set()
+            process.terminate()
+        errors = threading.Thread(target=lambda: said.extend(process.stderr))
+        errors.start()
+        timer = threading.Timer(patience, give_up)
+        timer.start()
+        try:
             for line in process.stdout:
                 if self._take(line, begin, hosts):
                     timer.cancel()
                     timer = threading.Timer(NEXT, give_up)
                     timer.start()
             errors.join()
+        finally:
             timer.cancel()
-        shutil.rmtree(folder, ignore_errors=True)
         if is_late.is_set():
             return f"none in {patience} s"
         words = [clean(line.strip()) for line in said if re.search(r"[A-Za-z]{3}", line)]
-        return " / ".join(words[:3]) or f"its launcher ended with status {process.returncode}, and no answer"
+        return " / ".join(words[:3]) or f"its launcher ended with status {process.wait()}, and no answer"
 
     def _take(self, line, begin, hosts):
         """Is it an answer? Other lines are of launchers, and one that is torn is asked for again."""

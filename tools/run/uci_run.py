@@ -588,7 +588,10 @@ def hosts_of_job(options):
 
 
 def preflight(options):
-    """Ask the nodes. Returns the exit code."""
+    """Ask the nodes. Returns the exit code. Nothing is left, however it ends."""
+    uci_preflight.adopt()
+    for number in uci_twins.ending_signals():
+        signal.signal(number, uci_preflight.end_all)
     starter, hosts = Starter(options), hosts_of_job(options)
     place = options.folder.parent if options.folder else default_place()
     library = starter.attached.get("LD_PRELOAD", "").partition(":")[0]
@@ -600,6 +603,7 @@ def preflight(options):
                                         [uci_job.find_tool("uci_info") or "uci_info", library, starter.launcher.path, str(folder)])
         findings = uci_preflight.judge(asked, options.ranks and -(-options.ranks // (len(hosts) or 1)), place)
     finally:
+        uci_preflight.end_children()
         shutil.rmtree(folder, ignore_errors=True)
     stream = sys.stderr if options.json == "-" else sys.stdout
     is_told = put("\n".join(uci_preflight.lines(asked, findings, stream.isatty())), stream)
