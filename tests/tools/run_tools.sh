@@ -368,6 +368,18 @@ perftest_full_disk() {
 }
 
 # What its table says of rounds that are made up: which of them tell nothing, and no more
+# As by timeout(1)
+perftest_terminated() {
+    local pid status=0
+    mkdir "$work/tmp"
+    TMPDIR=$work/tmp "$tools/uci_perftest" --mpi mpich --tls posix,self --test lat &
+    pid=$!
+    until find "$work/tmp" -name plain.log | grep -q .; do sleep .1; kill -0 "$pid" || return 1; done
+    kill -TERM "$pid"
+    wait "$pid" || status=$?
+    [ "$status" -eq 143 ] && ! find "$work/tmp" -name 'uci-perftest.*' | grep .
+}
+
 perftest_tells_noise() {
     python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$1" <<'END'
 import sys
@@ -516,6 +528,7 @@ main() {
     check "uci_perftest: what is damaged in fresh buffers is seen" perftest_sees_damage
     check "uci_perftest: a rank that is killed" perftest_lost_rank
     check "uci_perftest: a full disk" perftest_full_disk
+    check "uci_perftest: SIGTERM" perftest_terminated
     check "uci_perftest --csv where nothing can be written" says "cannot write $work/no/such.csv" 1 "$tools/uci_perftest" --csv "$work/no/such.csv"
     check "uci_perftest --json that is a folder" says "cannot write $work: it is a folder" 1 "$tools/uci_perftest" --json "$work"
     check "uci_perftest --csv without a name" says "its value is empty" 2 "$tools/uci_perftest" --csv ""

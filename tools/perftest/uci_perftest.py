@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import select
+import signal
 import socket
 import statistics
 import subprocess
@@ -542,6 +543,7 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # else the logs of its jobs are left
     try:
         sys.exit(main())
     except JobError as problem:
