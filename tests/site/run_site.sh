@@ -80,6 +80,22 @@ completes() {
     [ ${#COMPREPLY[@]} -eq 0 ]
 }
 
+# completes_value OPTION= BEGIN VALUES: readline gives what is behind "=" alone
+completes_value() {
+    local COMP_LINE="uci_run -n 2 $1$2"
+    local COMP_POINT=${#COMP_LINE}
+    _uci_complete uci_run "$2" =
+    [ "${COMPREPLY[*]}" = "$3" ] || { say "$1$2: ${COMPREPLY[*]}"; return 1; }
+}
+
+completes_values() {
+    PATH=$work/prefix/bin:$PATH
+    # shellcheck source=packaging/completion/uci_info
+    source "$work/prefix/share/bash-completion/completions/uci_run"
+    completes_value --debug= unb unbuffered && completes_value --seal= "" "encrypt sign" && completes_value --signatures= "" "all off p2p" &&
+        completes_value --json= "" "" && completes_value a= "" ""
+}
+
 # after_profile USER_ID HOME [LD_PRELOAD]: what is preloaded after the profile script ran twice, in a plain POSIX shell
 after_profile() {
     # shellcheck disable=SC2016  # that shell expands them
@@ -159,6 +175,7 @@ main() {
         check "manual page of ${tool##*/} has what --help has" is_in_manual "$tool"
         check "${tool##*/} --version" says_version "$tool"
     done
+    check "completion of values behind =" completes_values
     check "pkg-config: the library" pkg_config preload "$work/prefix/lib/libucx_integrity.so"
     check "pkg-config: the folder for UCX" pkg_config ucx_plugin_path "$work/prefix/lib/uci"
     if find_modules; then
