@@ -274,6 +274,15 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(pipe.is_fifo() and link.is_symlink())
         self.assertIn("Is a directory", report("--text", "-o", self.work, run).stderr)
 
+    def test_closed_output(self):
+        """A page needs none; text can't be written."""
+        run = self.make("--records", 3)
+        for words, status, said in (("-o page --text", 0, ""), ("--text", 1, "uci_report: standard output: ")):
+            done = subprocess.run(f"'{os.path.abspath(TOOL)}' {words} '{run}' >&- <&-", shell=True, cwd=self.work, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
     def test_no_link_in_the_way_is_followed(self):
         """The name of the file that becomes the page can be guessed."""
         run, precious = self.make("--records", 3), self.work / "precious"

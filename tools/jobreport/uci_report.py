@@ -33,6 +33,7 @@ from jobreport.job import Job                           # noqa: E402
 from jobreport.ledger import append                     # noqa: E402
 from jobreport.model import build_model                 # noqa: E402
 from jobreport.page import D3_FOLDER, MissingError, render_history_page, render_page  # noqa: E402
+from jobreport.streams import open_streams           # noqa: E402
 from jobreport.text import render_text                  # noqa: E402
 from jobreport.topology import Topology, TopologyError, read_topology  # noqa: E402
 from jobreport.wording import clean, count              # noqa: E402
@@ -171,6 +172,7 @@ def write(text, name):
 
 
 def main():
+    open_streams()
     options = parse_arguments()
     sys.stdout.reconfigure(errors="backslashreplace")  # names may have characters that those of a terminal are not
     (keep if options.ledger else look_back if options.history else report)(options)
@@ -203,6 +205,6 @@ if __name__ == "__main__":
         if isinstance(error, BrokenPipeError):  # "| head" has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        sys.exit(f"uci_report: {error.filename or 'a file'}: {error.strerror}")
+        sys.exit(f"uci_report: {error.filename or 'standard output'}: {error.strerror}")
     except KeyboardInterrupt:
         sys.exit("\nuci_report: interrupted")

@@ -38,7 +38,8 @@ from jobreport.ending import make_room, note_end  # noqa: E402
 from jobreport.levels import LEVELS  # noqa: E402
 from jobreport.live import add_live  # noqa: E402
 from jobreport.reading import find_files  # noqa: E402
-from uci_summary import Summary, open_streams, print_summary, put, warn, write_json  # noqa: E402
+from jobreport.streams import open_streams  # noqa: E402
+from uci_summary import Summary, print_summary, put, warn, write_json  # noqa: E402
 from uci_twin_summary import TwinSummary  # noqa: E402
 from uci_watcher import Watcher  # noqa: E402
 
