@@ -101,7 +101,7 @@ def main():
         words = users_words()
         short = words <= USERS_WORDS_MAX
         passed, failed = passed + short, failed + (not short)
-        print(f"{'ok  ' if short else 'FAIL'} README and the pages for users have {words:,} words, {USERS_WORDS_MAX:,} at most")
+        print(f"{'ok  ' if short else 'FAIL'} README and the pages for users have {words:,} of {USERS_WORDS_MAX:,} words")
         print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 
