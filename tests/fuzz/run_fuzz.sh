@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tests/fuzz/run_fuzz.sh [options] [SECONDS]
+# usage: tests/fuzz/run_fuzz.sh [options] [SECONDS]      after "meson setup build"
 #
 # Fuzz whatever parses bytes that others wrote, SECONDS each (60), with ASan and UBSan, from the kept corpus. What is
 # new is kept in build/fuzz/corpus; what crashes, in build/fuzz/crashes. Ends with the line "N passed, N failed, N
-# skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
+# skipped"; exit status 1 if anything crashed, or a seed is not what its name says. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
 #   --quick          3 seconds each
 #   --jobs N         so many at a time (as there are cores)
 #   --only NAME      one of frame, settings, ucx_config, peer, greeting, control, sealed, profile, manifest, exchange, live, rma, twin_batch,
 #                    twin_card, world
 #   --build          make the fuzzers, and run none
-#   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises
+#   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises; of control
+#                    that of a function that it reaches, without uci_
 #   --help           this text
 set -euo pipefail
 # shellcheck source=tools/common.sh
@@ -24,8 +25,8 @@ seconds=60 keep=0 build_only=0
 harnesses=(frame settings ucx_config peer greeting control sealed profile manifest exchange live twin_batch twin_card rma world)
 # of the tools and of libuci, what parses and needs no OpenMP
 parsers=(tools/check/check_{complain,list,manifest,diff,peer}.c libuci/uci_tree_pack.c)
-# a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it
-flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer
+# a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it; seeds are named after functions
+flags=(-std=gnu11 -D_GNU_SOURCE -O1 -fno-inline -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer
        -I"$uci_root/core" -I"$uci_root/core/api" -I"$uci_root/pipeline" -I"$uci_root/ucx_plugin" -I"$uci_root/build/core"
        -I"$uci_root/tools" -I"$uci_root/libuci" -I"$uci_root/tests/unit" -I"$uci_root/tests/unit/random"
        -fno-sanitize-recover=all -fno-sanitize=alignment)
@@ -121,11 +122,28 @@ judge_harness() {
     [ "$keep" = 0 ] || "$out/fuzz_$name" -merge=1 "$here/corpus/$name" "$out/corpus/$name" >>"$log" 2>&1
 }
 
+# A seed of control is named after a function that it reaches, NAME and NAME_2 after uci_NAME: else its bytes might come to mean something else, unseen
+judge_seeds() {
+    local seeds=$here/corpus/control lost
+    lost=$(comm -23 <(ls "$seeds") <(
+        { nm "$out/fuzz_control"; ASAN_OPTIONS=detect_leaks=0 FUZZ_REACHED=1 "$out/fuzz_control" "$seeds"/* 2>&1 || true; } | awk '
+            NF == 3            { address[$3] = $1 }
+            $1 == "Running:"   { sub(/.*\//, "", $2); seed = name = $2; sub(/_[0-9]+$/, "", name) }
+            NF == 1 && $1 == address["uci_" name] { print seed }' | sort -u) | tr '\n' ' ')
+    if [ -z "$lost" ]; then
+        passed=$((passed + 1))
+        say "ok   control: its seeds reach what they are named after"
+    else
+        failed=$((failed + 1))
+        say "FAIL control: seeds that do not reach the function uci_NAME that they are named after: $lost"
+    fi
+}
+
 main() {
     local name
     parse_options "$@"
     command -v clang >/dev/null || die "no clang: apt-get install clang libclang-rt-14-dev"
-    [ -e "$uci_root/build/core/version.h" ] || die "build first (ninja -C build)"
+    [ -e "$uci_root/build/core/version.h" ] || die "first: meson setup build"
     build_objects
     for name in "${harnesses[@]}"; do
         beside build_harness "$name"
@@ -138,6 +156,7 @@ main() {
     wait
     for name in "${harnesses[@]}"; do
         judge_harness "$name"
+        [ "$name" != control ] || judge_seeds
     done
     say "$passed passed, $failed failed, 0 skipped"
     [ "$failed" -eq 0 ]
