@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Are docs/design.md's tables what the tables in the code say: active messages (pipeline/base/am_handler.h), the conversation (conversation.c)?
-And are README and the pages for users, as it lists them, short enough to be read?
+Are all of a kind named where they are listed? And are README and the pages for users, as it lists them, short enough to be read?
 
 usage: tests/doc_tables.py            compare
        tests/doc_tables.py --write    put the code's into the page
@@ -10,6 +10,7 @@ Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
 """
 import re
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +30,16 @@ def text_of(literal):
     return "".join(part[1:-1].replace('\\"', '"') for part in re.findall(STRING, literal)).strip()
 
 
+def members(path, macro):
+    """The names that a macro has, _X(name ...) each."""
+    return re.findall(r"_X\((\w+)[,)]", path.read_text().split(f"#define {macro}(_X)", 1)[1].split("\n\n", 1)[0])
+
+
 def messages():
     """(first line, table) of the types of active messages, by number."""
     rows = [match.groups() for path in sorted((ROOT / "pipeline").rglob("*.c")) for match in HANDLER.finditer(path.read_text())]
     rows.sort(key=lambda row: int(row[1]))
-    types = re.findall(r"_X\((\w+)\)", AM_HANDLER.read_text().split("#define UCI_AM_TYPES", 1)[1].split("\n\n", 1)[0])
-    assert sorted(row[0] for row in rows) == sorted(types), "rows that are not read as they are, or types without one"
+    assert sorted(row[0] for row in rows) == sorted(members(AM_HANDLER, "UCI_AM_TYPES")), "rows that are not read as they are, or types without one"
     head = "| type | | who, when | payload | answer | if it is lost |\n|---|---|---|---|---|---|\n"
     return head, head + "".join(f"| {name} | {number} | {' | '.join(text_of(text) for text in texts)} |\n".replace("|  |", "| |")
                                 for name, number, *texts in rows)
@@ -77,6 +82,36 @@ def text_of_list(text, name):
     return [part[1:-1] for part in re.findall(STRING, text[begin:text.index("};", begin)])]
 
 
+def lists_of(path, names):
+    """How often a text lists all these names, in any order: nothing is between them but marks, and words that join."""
+    name = rf"\b(?:{'|'.join(names)})\b"
+    found = re.findall(rf"{name}(?:(?:\\n|\W|\b(?:or|default|Cm)\b)+{name})*", (ROOT / path).read_text())
+    return sum(set(re.findall(name, text)) == set(names) for text in found)
+
+
+def heads_of(path):
+    """The words that rows of tables, and items, begin with."""
+    return {word for head in re.findall(r"^(?:- |\| )([^|:]*)", (ROOT / path).read_text(), re.MULTILINE) for word in re.findall(r"\w+", head)}
+
+
+def listings():
+    """(what, where it is not listed in full) of each."""
+    fault = (ROOT / "core/fault/fault.c").read_text()
+    kinds, targets = (text_of_list(fault, f"uci_fault_{what}_names[]") for what in ("kind", "target"))
+    digests = {name for path in (ROOT / "core/digest").glob("*.c") for name in re.findall(r'\.name += "(\w+)"', path.read_text())} - {"none", "auto"}
+    texts = {"core/fault/fault.c": 2, "core/settings/settings.c": 1, "docs/man/uci.conf.5": 1}  # the names themselves are one list in fault.c
+    for what, names, lists, page in (
+            ("kinds of faults", kinds, {**texts, "tests/faults/run_faults.sh": 2}, "docs/faults.md"),
+            ("targets of faults", targets, texts, "docs/faults.md"),
+            ("digests", digests, {"tools/check/uci_check.c": 1, "docs/man/uci_check.1": 1, "libuci/uci.h": 1, "docs/man/uci.conf.5": 1}, "docs/digests.md"),
+            ("types of messages", members(AM_HANDLER, "UCI_AM_TYPES"), {}, "docs/sealing.md")):
+        missing = sorted(set(names) - heads_of(page))
+        yield what, [path for path, count in lists.items() if lists_of(path, names) < count] + [f"{page} ({', '.join(missing)})"] * bool(missing)
+    said = re.findall(r"`([a-z_*]+)`", (ROOT / "docs/debugging.md").read_text().split("## Read the statistics", 1)[1].split("\n## ", 1)[0])
+    missing = [name for name in members(ROOT / "core/live/stats.h", "UCI_STATS_COUNTERS") if not any(fnmatch(name, pattern) for pattern in said)]
+    yield "counters", [f"docs/debugging.md ({', '.join(missing)})"] * bool(missing)
+
+
 def users_words():
     """Words of README and of the pages that it names for users."""
     readme = (ROOT / "README.md").read_text()
@@ -98,6 +133,9 @@ def main():
         print(f"ok   docs/design.md has {what} as in the code" if same else
               f"FAIL docs/design.md has not {what} as in the code: tests/doc_tables.py --write")
     if "--write" not in sys.argv[1:]:
+        for what, wrong in listings():
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            print(f"FAIL {what}: not all of them in {', '.join(wrong)}" if wrong else f"ok   {what} are listed in full")
         words = users_words()
         short = words <= USERS_WORDS_MAX
         passed, failed = passed + short, failed + (not short)

@@ -25,6 +25,13 @@ PLACES = [
     (EASYBUILD, r"^version = '(.*)'"),
     (EASYBUILD, r"uci-(\d[\d.]*?)(?:/|\.tar)"),
     ("docs/admin.md", r"`UCI (\S+) on:"),
+    ("docs/upgrading.md", r"`uci_info \(UCI\) (\S+) \("),
+]
+# the same of the protocol
+PROTOCOL_PLACES = [
+    ("docs/design.md", r"^ +10 +1 +protocol +(\d+)$"),
+    ("docs/upgrading.md", r"protocol (\d+), built with"),
+    ("docs/upgrading.md", r"this one speaks (\d+)"),
 ]
 
 
@@ -64,15 +71,13 @@ def changelog_wrong(changelog, version, speaks):
     return None
 
 
-def places_wrong(version):
-    """What names another version than that of meson.build."""
-    for pattern, regex in PLACES:
+def places_wrong(places, number):
+    """What names another one than this number."""
+    for pattern, regex in places:
         path = one_file(pattern)
         found = re.findall(regex, path.read_text(), re.MULTILINE)
-        if not found or set(found) != {version}:
-            yield f"{path.relative_to(ROOT)}: {', '.join(found) or 'none'} and not {version} ({regex})"
-    if not one_file(EASYBUILD).name.startswith(f"UCI-{version}-"):
-        yield f"{one_file(EASYBUILD).name} is not named after version {version}"
+        if not found or set(found) != {number}:
+            yield f"{path.relative_to(ROOT)}: {', '.join(found) or 'none'} and not {number} ({regex})"
 
 
 def checks():
@@ -93,9 +98,11 @@ def checks():
     entry = f"## [{version[0]}.{version[1] + 1}.0] - unreleased\n\nProtocol {protocol + 1}, greeting {greeting}.\n\n"
     yield ("a protocol that moves with MINOR alone would be noticed",
            notices(changelog.replace("## ", entry + "## ", 1), (version[0], version[1] + 1, 0), (protocol + 1, greeting)))
-    yield ("docs/design.md has the protocol of the code",
-           None if re.search(rf"^ +10 +1 +protocol +{protocol}$", (ROOT / "docs/design.md").read_text(), re.MULTILINE) else nothing)
-    yield "packages, recipes and documents name that version", "; ".join(places_wrong(text)) or None
+    yield "documents name the protocol of the code", "; ".join(places_wrong(PROTOCOL_PLACES, str(protocol))) or None
+    wrong = [*places_wrong(PLACES, text)]
+    if not one_file(EASYBUILD).name.startswith(f"UCI-{text}-"):
+        wrong.append(f"{one_file(EASYBUILD).name} is not named after version {text}")
+    yield "packages, recipes and documents name that version", "; ".join(wrong) or None
 
 
 def main():

@@ -26,6 +26,8 @@ bool uci_fault_asked;
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
 const char *const uci_fault_target_names[] = {"payload", "header", "tree",  "ack",    "memory", "repair",
                                               "region",  "leaf",   "frame", "escape", NULL};
+_Static_assert(uci_array_size(uci_fault_kind_names) == UCI_FAULT_KIND_LAST + 1, "kinds");
+_Static_assert(uci_array_size(uci_fault_target_names) == UCI_FAULT_TARGET_LAST + 1, "targets");
 
 enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT_LANES = 4 };
 

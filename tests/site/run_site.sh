@@ -3,7 +3,7 @@
 #
 # usage: tests/site/run_site.sh [BUILD_DIR]
 #
-# What an administrator gets: does `meson install` land what docs/installed.md lists; is the example uci.conf true; do modulefiles,
+# What an administrator gets: does `meson install` land what docs/installed.md lists; are the example uci.conf and its manual page true; do modulefiles,
 # profile script, pkg-config file and completion do what they say; can the library be built with no test framework, tools or
 # MPI. Ends with "N passed, N failed, N skipped".
 set -euo pipefail
@@ -27,6 +27,12 @@ example_parses() {
     sed 's/^#\(UCI_\)/\1/' "$site/uci.conf" >"$work/uci.conf"
     diff <(UCI_CONFIG_FILE='' "$build/tools/uci_info" -c | sort) <(UCI_CONFIG_FILE=$work/uci.conf "$build/tools/uci_info" -c | sort) &&
         diff <(UCI_CONFIG_FILE='' "$build/tools/uci_info" -c | sort) <(grep '^UCI_' "$work/uci.conf" | sort)
+}
+
+# Each setting has a paragraph in uci.conf(5)
+manual_is_complete() {
+    diff <(UCI_CONFIG_FILE='' "$build/tools/uci_info" -c | sed -n 's/=.*//p' | sort) \
+        <(sed -n 's/^\.It Ev \(UCI_[A-Z_]*\) .*/\1/p' "$uci_root/docs/man/uci.conf.5" | sort)
 }
 
 example_is_inert() {
@@ -168,6 +174,7 @@ main() {
     check "uci.spdx.json: of the form of SPDX, and what files need and open" python3 "$uci_root/tests/site/check_sbom.py" "$work/prefix"
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
+    check "uci.conf(5): each setting" manual_is_complete
     check "version.txt: version, revision, protocol and UCX, as uci_info has them" version_line "$version" "$work/prefix/bin/uci_info"
     for tool in "$work"/prefix/bin/uci_*; do
         [[ ${tool##*/} != *.* ]] || continue

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/am_handler.h"
 #include "transfer/direct.h"
 #include "draw.h"
 #include "message/recv.h"
@@ -13,34 +14,13 @@ enum { TYPE_FRAME = UCI_AM_LAST, TYPE_LAST = TYPE_FRAME + 3 };
 
 _Static_assert(TYPE_LAST <= PROTOCOL_TYPES, "types");
 
-static const char *const type_names[PROTOCOL_TYPES] = {
-        [0]              = "?",
-        [UCI_AM_HELLO]   = "HELLO",
-        [UCI_AM_ACK]     = "ACK",
-        [UCI_AM_CTS]     = "CTS",
-        [UCI_AM_DATA]    = "DATA",
-        [UCI_AM_FIN]     = "FIN",
-        [UCI_AM_REPAIR]  = "REPAIR",
-        [UCI_AM_GRANT]   = "GRANT",
-        [UCI_AM_GONE]    = "GONE",
-        [UCI_AM_QUERY]   = "QUERY",
-        [UCI_AM_TREE]    = "TREE",
-        [UCI_AM_LEAVES]  = "LEAVES",
-        [UCI_AM_SENT]    = "SENT",
-        [UCI_AM_BOX]     = "BOX",
-        [UCI_AM_LEAVE]   = "LEAVE",
-        [UCI_AM_MISSING] = "MISSING",
-        [UCI_AM_BYE]     = "BYE",
-        [UCI_AM_POOL]    = "POOL",
-        [UCI_AM_MAPPED]  = "MAPPED",
-        [UCI_AM_SLOT]    = "SLOT",
-        [UCI_AM_SEGMENT] = "SEGMENT",
-        [UCI_AM_NODES]   = "NODES",
-        [UCI_AM_CLOSED]  = "CLOSED",
-        [TYPE_FRAME]     = "eager frame",
-        [TYPE_FRAME + 1] = "sync frame",
-        [TYPE_FRAME + 2] = "descriptor",
-};
+#define TYPE_NAME(_name) [UCI_AM_##_name] = #_name,
+
+static const char *const type_names[PROTOCOL_TYPES] = {[0]              = "?",
+                                                       [TYPE_FRAME]     = "eager frame",
+                                                       [TYPE_FRAME + 1] = "sync frame",
+                                                       [TYPE_FRAME + 2] = "descriptor",
+                                                       UCI_AM_TYPES(TYPE_NAME)};
 
 static bool read_hdr(const fake_message_t *message, uci_am_hdr_t *hdr_p)
 {
