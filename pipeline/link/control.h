@@ -48,8 +48,8 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
 void uci_control_put(uci_control_t *msg);
 
 /**
- * Seal and send; takes the message over. May be called while another message is taken. It does not ask who has left: after either side's BYE only
- * what the conversation's table allows is to be said (conversation.h). A message of words holds up a close until UCX has let go of it.
+ * Seal and send; takes the message over. May be called while another message is taken. It does not ask who has left: say something only while
+ * uci_conversation_is_heard(). After our own BYE it goes over an endpoint of UCI's own. A message of words holds up a close until UCX has let go of it.
  */
 void uci_control_send(uci_control_t *msg);
 

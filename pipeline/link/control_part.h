@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The part of a peer that active messages need (control.c, sealed.c).
+ * The part of a peer that active messages need: any file of link writes it, others read.
  */
 #ifndef UCI_CONTROL_PART_H_
 #define UCI_CONTROL_PART_H_

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The link's part of a peer: link_send.c, txlog.c and link_recv.c write it, others read.
+ * The link's part of a peer: any file of link writes it, others read.
  */
 #ifndef UCI_LINK_PART_H_
 #define UCI_LINK_PART_H_
