@@ -325,7 +325,7 @@ static void call_handler(uci_am_hdr_t *hdr, const void *payload, size_t length)
 
     memcpy(copy, payload, length);
     /* a user's bytes have a digest of their own */
-    hdr->check = (hdr->type == UCI_AM_DATA) ? uci_am_check(hdr, NULL, 0) : uci_am_check(hdr, copy, length);
+    hdr->check = uci_am_check(hdr, (hdr->type == UCI_AM_DATA) ? NULL : copy, length);
     fuzz_handler(fuzz_worker, hdr, sizeof(*hdr), copy, length, &param);
     free(copy);
 }
