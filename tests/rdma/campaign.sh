@@ -176,6 +176,7 @@ run_bounce() {
 
 run_asleep() {
     local program=$1 mpi=$2 tls=$3 watcher
+    rm -rf "$run_dir/meet" # else those of the run before may be seen to have met, and what they are told is lost with their folder
     slow_down_when_met 500ms &
     watcher=$!
     run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" 1 UCX_RC_VERBS_TIMEOUT=8s \
