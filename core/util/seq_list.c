@@ -33,11 +33,9 @@ static void uci_seq_list_unchain(uci_seq_list_t *list, const uci_seq_link_t *ele
 /* What is not had for want of memory is had at the next element, or takes longer */
 static void uci_seq_list_grow(uci_seq_list_t *list)
 {
-    size_t size            = UCI_SEQ_LIST_GROWS * list->count;
-    uci_seq_link_t **table = NULL;
+    size_t size = (size_t)1 << (64 - __builtin_clzl((UCI_SEQ_LIST_GROWS * list->count) - 1)); /* a power of 2 */
+    uci_seq_link_t **table = calloc(size, sizeof(*table));
 
-    size  = (size_t)1 << (64 - __builtin_clzl(size - 1));
-    table = calloc(size, sizeof(uci_seq_link_t *));
     if (table == NULL) {
         return;
     }

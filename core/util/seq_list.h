@@ -3,7 +3,7 @@
  *
  * A list by number, which may have millions of elements: what comes in order, and what is late, finds its place at once.
  *
- * A list in order, and over it, once it is long, a table by number (chained, as many places as elements). A new element belongs to the end, or
+ * A list in order, and over it, once it is long, a table by number (chained, at least as many places as elements). A new element belongs to the end, or
  * behind the one that has the number before; where neither is so it is looked for from both ends at once.
  *
  * Not thread safe; elements belong to who adds them.

@@ -324,8 +324,8 @@ static void call_handler(uci_am_hdr_t *hdr, const void *payload, size_t length)
     char *copy                = malloc(length); /* of exactly this length, for the sanitizer to see */
 
     memcpy(copy, payload, length);
-    /* a user's bytes have a digest of their own */
-    hdr->check = uci_am_check(hdr, (hdr->type == UCI_AM_DATA) ? NULL : copy, length);
+    hdr->check = uci_am_check(hdr, (uci_control_carries(fuzz_worker, hdr) == UCI_AM_CARRIES_BYTES) ? NULL : copy,
+                              length);
     fuzz_handler(fuzz_worker, hdr, sizeof(*hdr), copy, length, &param);
     free(copy);
 }

@@ -105,7 +105,9 @@ static void make_right(uint8_t bits, uint64_t kind, char *body, size_t length)
     } else if ((kind != UCI_SEALED_FRAME) && (length >= sizeof(*hdr)) && (bits & 1)) {
         hdr->uid   = uid;
         hdr->type  = (kind == UCI_SEALED_OFFER) ? UCI_AM_SEGMENT : hdr->type % UCI_AM_LAST;
-        hdr->check = uci_am_check(hdr, (hdr->type == UCI_AM_DATA) ? NULL : hdr + 1, length - sizeof(*hdr));
+        hdr->check = uci_am_check(
+                hdr, (uci_control_carries(net_nodes[1].worker, hdr) == UCI_AM_CARRIES_BYTES) ? NULL : hdr + 1,
+                length - sizeof(*hdr));
     }
 }
 
