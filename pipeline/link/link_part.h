@@ -60,6 +60,8 @@ typedef struct uci_link_rx {
     uci_seq_list_t gaps;       /**< uci_gap_t: frames that came damaged */
     uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
     unsigned gap_asks;         /**< times that it has been */
+    uint64_t gone_end;         /**< of frames below, some have not come and have no copy any more (GONE); 0: none */
+    uint64_t gone_time;        /**< when that was said of the last of these */
 } uci_link_rx_t;
 
 UCI_INLINE void uci_link_part_init(uci_link_tx_t *tx, uci_link_log_t *log, uci_link_rx_t *rx)
@@ -88,6 +90,7 @@ UCI_INLINE void uci_link_part_resume(uci_link_tx_t *tx, uci_link_log_t *log, uci
     tx->next = tx->posted = tx->base = tx->acked = tx->dropped = sent;
     log->settled                                               = sent;
     rx->next                                                   = received;
+    rx->gone_end                                               = 0;
 }
 
 /** Of all peers. */

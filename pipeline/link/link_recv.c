@@ -28,6 +28,12 @@
 /* So long after the last word of a sender that has closed what it has left should be here */
 #define UCI_LINK_GONE_NS 5000000000ul
 
+/* GONE is believed of a frame of which nothing has come so long after it was said first: by another endpoint than GONE it may be on its way.
+ * Retransmission by TCP takes 200 ms at least (RFC 6298, as Linux has it); not so long, 2^4 times uci_ask_delay(), if something came damaged
+ * that it may have been */
+#define UCI_LINK_LATE_NS    300000000ul
+#define UCI_LINK_LATE_SHIFT 4
+
 /* Missing ranges in one acknowledgement */
 #define UCI_LINK_RANGES 64
 
@@ -500,13 +506,29 @@ UCI_AM_HANDLER(SENT, 12,
                .grain = 1, .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR, .check = uci_link_check_sent,
                .take = uci_link_on_sent);
 
+/* @return whether frame @a seq, of which nothing has come, may be on its way all the same. It is asked for again, and GONE comes again. */
+static bool uci_link_is_late(uci_peer_t *peer, uint64_t seq)
+{
+    uint64_t now  = uci_process_time_ns();
+    uint64_t wait = peer->rx.damaged ? uci_ask_delay(peer->worker) << UCI_LINK_LATE_SHIFT : UCI_LINK_LATE_NS;
+
+    if (seq >= peer->rx.gone_end) {
+        peer->rx.gone_end  = seq + 1;
+        peer->rx.gone_time = now;
+    }
+    return now < peer->rx.gone_time + uci_min(wait, UCI_LINK_LATE_NS);
+}
+
 void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_frame_hdr_t lost = {.tag = hdr->value, .seq = (uint32_t)seq};
     uci_gap_t *gap;
 
     uci_mailbox_catch_up(peer); /* it may be here all the same */
-    gap         = uci_link_gap(peer, seq);
+    gap = uci_link_gap(peer, seq);
+    if (uci_link_is_here(peer, seq) || ((gap == NULL) && uci_link_is_late(peer, seq))) {
+        return;
+    }
     lost.kind   = (uint8_t)hdr->extra;
     lost.digest = (uint8_t)(hdr->extra >> 8);
     lost.length = (uint16_t)(hdr->extra >> 16);

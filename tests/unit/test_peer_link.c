@@ -1129,6 +1129,64 @@ Test(link_log, a_damaged_copy)
     talk_expect(1, 1, 1000);
 }
 
+static unsigned said_gone;
+
+static void count_gone(net_message_t *message)
+{
+    said_gone += !message->frame && (talk_am_hdr(message)->type == UCI_AM_GONE);
+}
+
+/* By another endpoint what is asked about the first of three frames comes before it, and so does GONE. @param comes  after so many turns */
+static void overtaken(unsigned comes)
+{
+    net_message_t *messages[8], *late = talk_frame_to(1, 0);
+    unsigned i, count                 = talk_seize(1, messages, uci_array_size(messages));
+
+    net_sent  = count_gone;
+    said_gone = 0;
+    for (i = 0; i < count; ++i) {
+        if (messages[i] != late) {
+            net_append(&net_nodes[1], messages[i]);
+        }
+    }
+    talk_turns(comes, TALK_MS);
+    cr_assert(said_gone > 0);
+    cr_assert(!talk_recvs[0].done, "it is given up within %u ms", comes);
+    net_append(&net_nodes[1], late);
+    finish();
+    expect_in_order(3, 1000);
+    cr_expect(talk_counters(1)->unrepaired_chunks == 0);
+}
+
+Test(link_log, a_damaged_copy_of_a_frame_that_is_late)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 1000);
+    uci_frame_payload(uci_txlog_find(talk_peer(0, 1), 0))[999] ^= 1;
+    overtaken(200);
+}
+
+Test(link_log, no_copy_of_a_frame_that_is_late)
+{
+    net_nodes[0].worker->link.log_limit = 100;
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 1000);
+    overtaken(200);
+}
+
+/* It does not come: then nobody waits for it for longer */
+Test(link_log, a_damaged_copy_of_a_frame_that_is_lost)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 1000);
+    uci_frame_payload(uci_txlog_find(talk_peer(0, 1), 0))[999] ^= 1;
+    talk_lose_frame(1, 0);
+    talk_turns(1000, TALK_MS);
+    talk_expect_lost(0);
+    talk_expect(1, 1, 1000);
+    talk_expect(2, 2, 1000);
+}
+
 /* UCX has it until later: it is not given back, nor its request completed, before */
 Test(link_log, ucx_takes_its_time)
 {
