@@ -51,7 +51,7 @@ enum uci_tree_params_field {
 
 /** How a tree is made. Digest, chunk size and arity must be the same for trees that are to be compared. */
 typedef struct uci_tree_params {
-    uint64_t field_mask; /**< bits of enum uci_tree_params_field; all others 0 */
+    uint64_t field_mask; /**< bits of enum uci_tree_params_field; all others 0, or UCI_ERR_INVALID_PARAM */
     const char *
             digest; /**< "xxh3", "xxh128", "crc64", "crc32c", "fletcher", "fnv1a"; uci_info -D tells what they detect */
     size_t chunk_size; /**< bytes that have one digest: how fine the answer is; 8 bytes are kept for each */

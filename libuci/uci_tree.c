@@ -38,6 +38,20 @@ static uci_tree_params_t uci_tree_params_of(const uci_tree_params_t *given)
     return params;
 }
 
+/* A field that is not known here must not be left out without a word */
+static uci_status_t uci_tree_check_mask(const uci_tree_params_t *given)
+{
+    static const uint64_t known = UCI_TREE_PARAM_FIELD_DIGEST | UCI_TREE_PARAM_FIELD_CHUNK_SIZE |
+                                  UCI_TREE_PARAM_FIELD_ARITY | UCI_TREE_PARAM_FIELD_THREADS;
+
+    if ((given != NULL) && (given->field_mask & ~known)) {
+        uci_error("field_mask 0x%llx of a tree has fields that this libuci does not know",
+                  (unsigned long long)given->field_mask);
+        return UCI_ERR_INVALID_PARAM;
+    }
+    return UCI_OK;
+}
+
 static uci_status_t uci_tree_check(const uci_tree_params_t *params, const void *buffer, size_t length)
 {
     const uci_digest_ops_t *digest = (params->digest == NULL) ? NULL : uci_digest_find(params->digest);
@@ -61,10 +75,13 @@ static uci_status_t uci_tree_check(const uci_tree_params_t *params, const void *
 uci_status_t uci_tree_build(const void *buffer, size_t length, const uci_tree_params_t *given, uci_tree_t **tree_p)
 {
     uci_tree_params_t params = uci_tree_params_of(given);
-    uci_status_t status      = uci_tree_check(&params, buffer, length);
+    uci_status_t status      = uci_tree_check_mask(given);
     uci_merkle_side_t side   = {.length = length, .chunk_size = params.chunk_size};
     const uci_digest_ops_t *digest;
 
+    if (status == UCI_OK) {
+        status = uci_tree_check(&params, buffer, length);
+    }
     if (status != UCI_OK) {
         return status;
     }

@@ -31,6 +31,9 @@ static void uci_option_take(const uci_option_t *option)
 {
     const char *argument = (optarg != NULL) ? optarg : option->missing;
 
+    if ((optarg != NULL) && (*optarg == '\0') && (option->name == NULL)) {
+        errx(UCI_OPTIONS_FAILED, "the value of -%c is empty", option->letter);
+    }
     if ((optarg != NULL) && (*optarg == '\0')) {
         errx(UCI_OPTIONS_FAILED, "the value of --%s is empty", option->name);
     }
@@ -53,6 +56,15 @@ static void uci_options_keep_streams(void)
             (void)!open("/dev/null", (fd == STDIN_FILENO) ? O_WRONLY : O_RDONLY);
         }
     }
+}
+
+/* A full disk must not look like success */
+static void __attribute__((noreturn)) uci_options_end(void)
+{
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
+        err(UCI_OPTIONS_FAILED, "cannot write");
+    }
+    exit(EXIT_SUCCESS);
 }
 
 void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help)
@@ -79,10 +91,10 @@ void uci_options_read(int argc, char **argv, const uci_option_t *options, const 
         switch (value) {
         case 'h':
             fputs(help, stdout);
-            exit(EXIT_SUCCESS);
+            uci_options_end();
         case 'V':
             printf("%s (UCI) %s\n", program_invocation_short_name, UCI_VERSION_LINE);
-            exit(EXIT_SUCCESS);
+            uci_options_end();
         case '?': /* getopt has said what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", program_invocation_short_name);
             exit(UCI_OPTIONS_FAILED);

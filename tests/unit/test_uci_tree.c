@@ -196,6 +196,8 @@ Test(uci_tree, bad_parameters)
     cr_expect_eq(uci_tree_build("a", 1, &params, &tree), UCI_ERR_INVALID_PARAM);
     params.field_mask = UCI_TREE_PARAM_FIELD_CHUNK_SIZE;
     cr_expect_eq(uci_tree_build("a", 1, &params, &tree), UCI_ERR_INVALID_PARAM);
+    params = (uci_tree_params_t){.field_mask = 1 << 4};
+    cr_expect_eq(uci_tree_build("a", 1, &params, &tree), UCI_ERR_INVALID_PARAM, "a field of a later version");
     cr_expect_eq(uci_tree_build(NULL, 1, NULL, &tree), UCI_ERR_INVALID_PARAM);
     cr_expect_null(tree);
     cr_expect_eq(uci_tree_build(NULL, 0, NULL, &tree), UCI_OK, "nothing has a tree as well");

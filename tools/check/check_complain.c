@@ -2,6 +2,7 @@
 #include "check_complain.h"
 
 #include <err.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,7 +16,7 @@ void uci_check_complain(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "uci_check: %s\n", text);
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
 }
 
 void *uci_check_memory(void *memory)

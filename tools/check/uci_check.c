@@ -9,6 +9,7 @@
 #include "check_pipe.h"
 #include "check_report.h"
 #include "util/parse_size.h"
+#include "util/process.h"
 
 #include <err.h>
 #include <errno.h>
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define UCI_CHECK_NAME_MAX 96 /* of who complains */
 
 enum { UCI_CHECK_EXIT_SAME = 0, UCI_CHECK_EXIT_DIFFERS = 1, UCI_CHECK_EXIT_TROUBLE = 2 };
 
@@ -55,6 +58,7 @@ typedef struct uci_check_options {
     const char *folder;
     const char *rsh;
     const char *program;
+    bool has_form; /* it was given */
     bool no_leaves, all_ranges, json, quiet;
 } uci_check_options_t;
 
@@ -315,6 +319,7 @@ static int uci_check_compare(const uci_check_options_t *options, char **argument
 /* What compare starts at the other host */
 static int uci_check_serve(uci_check_options_t *options, char **arguments)
 {
+    static char name[UCI_CHECK_NAME_MAX];
     uci_check_request_t request;
     uci_check_pipe_t pipe;
     uci_status_t status;
@@ -323,6 +328,9 @@ static int uci_check_serve(uci_check_options_t *options, char **arguments)
     if ((arguments[0] != NULL) || isatty(STDIN_FILENO)) {
         uci_check_exit_usage("serve is what compare starts at the other host", "");
     }
+    snprintf(name, sizeof(name), "uci_check at %s", uci_process_host());
+    program_invocation_short_name =
+            name; /* what it complains of shows on the other side's terminal, beside that one's own complaints */
     uci_check_pipe_serve(&pipe);
     status = uci_check_be_asked(&wire, &request);
     if (status == UCI_OK) {
@@ -345,6 +353,7 @@ static void uci_check_take_digest(const char *name)
         uci_check_exit_usage("there is no digest ", name);
     }
     uci_check_options.form.digest = digest;
+    uci_check_options.has_form    = true;
 }
 
 static void uci_check_take_chunk_size(const char *text)
@@ -356,6 +365,7 @@ static void uci_check_take_chunk_size(const char *text)
         uci_check_exit_usage("a chunk size is 4k to 16m, not ", text);
     }
     uci_check_options.form.chunk_size = size;
+    uci_check_options.has_form        = true;
 }
 
 static void uci_check_take_threads(const char *text)
@@ -384,8 +394,25 @@ static const uci_option_t uci_check_option_table[] = {
         {"json", .flag = &uci_check_options.json},
         {0}};
 
+/* What a command has no use for was meant to do something */
+static void uci_check_refuse(const uci_check_options_t *options, const char *command)
+{
+    bool is_sum = (strcmp(command, "sum") == 0), is_compare = (strcmp(command, "compare") == 0);
+
+    if (!is_sum && ((options->output != NULL) || options->no_leaves)) {
+        uci_check_exit_usage("only sum writes a manifest: no -o and no --no-leaves for ", command);
+    }
+    if (!is_sum && !is_compare && options->has_form) {
+        uci_check_exit_usage("digest and chunk size are those of the manifest: no -d and no -c for ", command);
+    }
+    if (is_compare && (options->folder != NULL)) {
+        uci_check_exit_usage("-C is for sum and verify, not for ", command);
+    }
+}
+
 static int uci_check_run(uci_check_options_t *options, const char *command, char **arguments)
 {
+    uci_check_refuse(options, command);
     if (strcmp(command, "sum") == 0) {
         return uci_check_sum(options, arguments);
     }
