@@ -167,6 +167,11 @@ own_arguments() {
         "$tools/uci_run" -n 2 --dry-run -- "$work/pairs.mpich" -- a 2>/dev/null | grep -F "$work/pairs.mpich -- a"
 }
 
+# That there be no live files is for users to say
+live_off() {
+    says "UCI_LIVE=off" 0 "$tools/uci_run" -n 2 --dry-run -x UCI_LIVE=off "$work/pairs.mpich" && ! grep "not used" "$work/said"
+}
+
 # What does not know its MPI may start MPICH's ranks
 nolocal_of_script() {
     says "MPIR_CVAR_NOLOCAL=1" 0 "$tools/uci_run" --attach preload --dry-run -- sh -c env &&
@@ -562,6 +567,10 @@ main() {
     check "uci_run -x UCI_EVENTS" says "-x UCI_EVENTS: uci_run sets it itself" 125 "$tools/uci_run" -n 2 --dry-run -x UCI_EVENTS=e "$work/pairs.mpich"
     check "uci_run: UCI_STATS in the environment" with UCI_STATS=s says "UCI_STATS of this environment is not used" 0 \
         "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
+    check "uci_run: UCI_LIVE in the environment" with UCI_LIVE=/tmp says "UCI_LIVE of this environment is not used" 0 \
+        "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
+    check "uci_run -x UCI_LIVE=off" with UCI_LIVE=auto live_off
+    check "uci_run --profile -x UCI_CALLS" says "-x UCI_CALLS: uci_run sets it itself" 125 "$tools/uci_run" -n 2 --dry-run --profile -x UCI_CALLS=c "$work/pairs.mpich"
     check "uci_run: values that are no good" bad_values
     check "uci_run: the name of the program is empty" says "is a variable not set?" 127 "$tools/uci_run" -n 2 ""
     check "uci_run: the current folder is gone" in_shell no_folder

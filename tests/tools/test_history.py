@@ -489,7 +489,8 @@ class HistoryTest(unittest.TestCase):
         for arguments, status, text in ((("--history", empty), 1, "nothing of UCI's"), (("--history", self.work / "none"), 1, "No such file"),
                                         (("--ledger", empty / "no" / "x", self.jobs), 1, "No such file"), (("--drain-list", self.jobs), 2, "for --history"),
                                         (("--history", "--ledger", "x", self.jobs), 2, "not allowed"), (("--ledger", "x", "--json", self.jobs), 2, "no report"),
-                                        (("--history", "--drain-jobs", 0, self.jobs), 2, "at least 1")):
+                                        (("--history", "--drain-jobs", 0, self.jobs), 2, "at least 1"), (("--history", ""), 2, "is empty"),
+                                        (("--ledger", "", self.jobs), 2, "is empty"), (("--text", "-o", "", self.jobs), 2, "is empty")):
             done = report(*arguments)
             self.assertEqual(done.returncode, status, arguments)
             self.assertIn(text, done.stderr)

@@ -37,6 +37,7 @@ from jobreport.streams import open_streams           # noqa: E402
 from jobreport.text import render_text                  # noqa: E402
 from jobreport.topology import Topology, TopologyError, read_topology  # noqa: E402
 from jobreport.wording import clean, count              # noqa: E402
+from uci_job import given                               # noqa: E402
 from uci_version import add_version                     # noqa: E402
 
 EPILOG = """
@@ -53,16 +54,20 @@ examples:
 """
 
 
+def path_given(text):
+    return Path(given(text))
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="uci_report", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="of one job; several are taken together. With --history and --ledger each is "
+    parser.add_argument("folders", nargs="+", type=given, metavar="FOLDER", help="of one job; several are taken together. With --history and --ledger each is "
                         "another job, or holds folders of jobs; and files are ledgers")
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--history", action="store_true", help="damage over many jobs, and what it has in common")
-    many.add_argument("--ledger", type=Path, metavar="FILE", help="append a line for each job and node to FILE, which need not be there; what is in it "
+    many.add_argument("--ledger", type=path_given, metavar="FILE", help="append a line for each job and node to FILE, which need not be there; what is in it "
                       "already is not added")
-    parser.add_argument("--topology", type=Path, metavar="FILE", help="with --history: switches and cables, as Slurm's topology.conf has them")
+    parser.add_argument("--topology", type=path_given, metavar="FILE", help="with --history: switches and cables, as Slurm's topology.conf has them")
     parser.add_argument("--drain-list", action="store_true", help="with --history: only the names of nodes to take from service, one a line; with --json "
                         "the reasons, too")
     parser.add_argument("--drain-jobs", type=int, default=drain.JOBS, metavar="N", help=f"a node is drained that is named for damage in so many jobs "
@@ -72,7 +77,7 @@ def parse_arguments():
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--text", action="store_true", help="text instead of a page")
     form.add_argument("--json", action="store_true", help="all that the page is made from, as JSON")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there ('-': stdout; default uci_report.html, and stdout for "
+    parser.add_argument("-o", "--output", type=given, metavar="FILE", help="write there ('-': stdout; default uci_report.html, and stdout for "
                         "--text and --json)")
     parser.add_argument("--worst", type=int, default=40, metavar="N", help="damaged messages shown in full (default 40)")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes that read records (default: as many as cores)")

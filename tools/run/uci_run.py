@@ -385,11 +385,13 @@ def check_options(parser, options):
 
 
 def check_variables(parser, options):
-    """Where records and statistics go uci_run says itself, and reads them there at the end."""
-    for name in ("UCI_STATS", "UCI_EVENTS"):
-        if any(text.partition("=")[0] == name for text in options.variables):
+    """Where records, statistics, live files and calls go uci_run says itself, and reads them there at the end."""
+    given = dict(text.partition("=")[::2] for text in options.variables)
+    for name in ("UCI_STATS", "UCI_EVENTS", "UCI_LIVE", *(["UCI_CALLS"] if options.debug or options.profile else [])):
+        harmless = ("", "auto", "off") if name == "UCI_LIVE" else ("",)
+        if name in given and given[name].lower() not in harmless[1:]:
             parser.error(f"-x {name}: uci_run sets it itself; --folder says where its files go")
-        if os.environ.get(name) and not options.preflight:
+        if os.environ.get(name, "").lower() not in harmless and not options.preflight:
             warn(f"{name} of this environment is not used: the job's are in its folder (--folder)")
 
 
