@@ -10,6 +10,9 @@
 #   --list   the suites and how long they take here (2 cores), and nothing else
 #   --help   this text, then the list
 set -euo pipefail
+
+# For this script: a job's ranks would warn of settings that they don't know
+export -n UCI_GPU_UCX UCI_HOURS UCI_MARATHON_FOLDER UCI_OSU_SOURCE UCI_TEST_SEED
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/common.sh"
 
