@@ -167,6 +167,10 @@ own_arguments() {
         "$tools/uci_run" -n 2 --dry-run -- "$work/pairs.mpich" -- a 2>/dev/null | grep -F "$work/pairs.mpich -- a"
 }
 
+unsaid() {
+    "$tools/uci_info" --check >/dev/full
+}
+
 # That there be no live files is for users to say
 live_off() {
     says "UCI_LIVE=off" 0 "$tools/uci_run" -n 2 --dry-run -x UCI_LIVE=off "$work/pairs.mpich" && ! grep "not used" "$work/said"
@@ -577,6 +581,7 @@ main() {
     check "uci_run -n 0" says "1 rank at least" 125 "$tools/uci_run" -n 0 "$work/pairs.mpich"
     check "uci_run: on already" says "on already: preloaded" 0 env LD_PRELOAD="$library" "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
     check "uci_info --check: off" info "uci: off" 1
+    check "uci_info --check: a full disk is not off" says "cannot write" 2 unsaid
     check "uci_info --check: preloaded" info "how: preloaded (LD_PRELOAD)" 0 LD_PRELOAD="$library"
     check "uci_info --check: as a module" info "how: as a UCX module" 0 LD_PRELOAD="$work/libucx_integrity_as_module.so" \
         TEST_MODULE_PATH="${tools%/tools}/ucx_plugin/libucs_uci.so.0"
