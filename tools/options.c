@@ -30,12 +30,11 @@ static const uci_option_t *uci_option_find(const uci_option_t *options, int valu
 static void uci_option_take(const uci_option_t *option)
 {
     const char *argument = (optarg != NULL) ? optarg : option->missing;
+    const char letter[]  = {option->letter, '\0'};
+    bool is_long         = (option->name != NULL);
 
-    if ((optarg != NULL) && (*optarg == '\0') && (option->name == NULL)) {
-        errx(UCI_OPTIONS_FAILED, "the value of -%c is empty", option->letter);
-    }
     if ((optarg != NULL) && (*optarg == '\0')) {
-        errx(UCI_OPTIONS_FAILED, "the value of --%s is empty", option->name);
+        errx(UCI_OPTIONS_FAILED, "the value of -%s%s is empty", is_long ? "-" : "", is_long ? option->name : letter);
     }
     if (option->flag != NULL) {
         *option->flag = true;
@@ -58,13 +57,12 @@ static void uci_options_keep_streams(void)
     }
 }
 
-/* A full disk must not look like success */
-static void __attribute__((noreturn)) uci_options_end(void)
+void uci_options_end(int status)
 {
     if ((fflush(stdout) != 0) || ferror(stdout)) {
         err(UCI_OPTIONS_FAILED, "cannot write");
     }
-    exit(EXIT_SUCCESS);
+    exit(status);
 }
 
 void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help)
@@ -91,10 +89,10 @@ void uci_options_read(int argc, char **argv, const uci_option_t *options, const 
         switch (value) {
         case 'h':
             fputs(help, stdout);
-            uci_options_end();
+            uci_options_end(EXIT_SUCCESS);
         case 'V':
             printf("%s (UCI) %s\n", program_invocation_short_name, UCI_VERSION_LINE);
-            uci_options_end();
+            uci_options_end(EXIT_SUCCESS);
         case '?': /* getopt has said what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", program_invocation_short_name);
             exit(UCI_OPTIONS_FAILED);

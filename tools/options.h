@@ -27,4 +27,7 @@ typedef struct uci_option {
  */
 void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help);
 
+/** End the process with @a status, or, as a full disk must not look like success, with UCI_OPTIONS_FAILED if standard output can't be written. */
+void __attribute__((noreturn)) uci_options_end(int status);
+
 #endif

@@ -173,7 +173,8 @@ unsaid() {
 
 # That there be no live files is for users to say
 live_off() {
-    says "UCI_LIVE off" 0 "$tools/uci_run" -n 2 --dry-run -x UCI_LIVE=off "$work/pairs.mpich" && ! grep "not used" "$work/said"
+    says "UCI_LIVE off" 0 "$tools/uci_run" -n 2 --dry-run -x UCI_LIVE=off "$work/pairs.mpich" && ! grep "not used" "$work/said" &&
+        UCI_LIVE=off says "UCI_LIVE off" 0 "$tools/uci_run" -n 2 --dry-run -x UCI_LIVE "$work/pairs.mpich"
 }
 
 # What does not know its MPI may start MPICH's ranks

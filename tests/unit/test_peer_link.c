@@ -1136,8 +1136,8 @@ static void count_gone(net_message_t *message)
     said_gone += !message->frame && (talk_am_hdr(message)->type == UCI_AM_GONE);
 }
 
-/* By another endpoint what is asked about the first of three frames comes before it, and so does GONE. @param comes  after so many turns */
-static void overtaken(unsigned comes)
+/* By another endpoint what is asked about the first of three frames comes before it, and so does GONE */
+static void overtaken(void)
 {
     net_message_t *messages[8], *late = talk_frame_to(1, 0);
     unsigned i, count                 = talk_seize(1, messages, uci_array_size(messages));
@@ -1149,9 +1149,9 @@ static void overtaken(unsigned comes)
             net_append(&net_nodes[1], messages[i]);
         }
     }
-    talk_turns(comes, TALK_MS);
+    talk_turns(200, TALK_MS);
     cr_assert(said_gone > 0);
-    cr_assert(!talk_recvs[0].done, "it is given up within %u ms", comes);
+    cr_assert(!talk_recvs[0].done, "it is given up within 200 ms");
     net_append(&net_nodes[1], late);
     finish();
     expect_in_order(3, 1000);
@@ -1163,7 +1163,7 @@ Test(link_log, a_damaged_copy_of_a_frame_that_is_late)
     recv_any(1, 3);
     send_in_order(0, 0, 3, 1000);
     uci_frame_payload(uci_txlog_find(talk_peer(0, 1), 0))[999] ^= 1;
-    overtaken(200);
+    overtaken();
 }
 
 Test(link_log, no_copy_of_a_frame_that_is_late)
@@ -1171,7 +1171,7 @@ Test(link_log, no_copy_of_a_frame_that_is_late)
     net_nodes[0].worker->link.log_limit = 100;
     recv_any(1, 3);
     send_in_order(0, 0, 3, 1000);
-    overtaken(200);
+    overtaken();
 }
 
 /* It does not come: then nobody waits for it for longer */

@@ -329,8 +329,8 @@ static int uci_check_serve(uci_check_options_t *options, char **arguments)
         uci_check_exit_usage("serve is what compare starts at the other host", "");
     }
     snprintf(name, sizeof(name), "uci_check at %s", uci_process_host());
-    program_invocation_short_name =
-            name; /* what it complains of shows on the other side's terminal, beside that one's own complaints */
+    /* what it complains of shows on the other side's terminal, beside that one's own complaints */
+    program_invocation_short_name = name;
     uci_check_pipe_serve(&pipe);
     status = uci_check_be_asked(&wire, &request);
     if (status == UCI_OK) {
@@ -435,7 +435,6 @@ int main(int argc, char **argv)
 {
     const char *rsh              = getenv("UCI_CHECK_RSH");
     uci_check_options_t *options = &uci_check_options;
-    int ret;
 
     options->form.digest = uci_digest_by_id(UCI_DIGEST_XXH3);
     options->rsh         = (rsh != NULL) ? rsh : options->rsh;
@@ -444,9 +443,5 @@ int main(int argc, char **argv)
         uci_check_exit_usage("sum, verify or compare?", "");
     }
     options->scan.progress = !options->quiet && isatty(STDERR_FILENO);
-    ret                    = uci_check_run(options, argv[optind], argv + optind + 1);
-    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
-        err(UCI_CHECK_EXIT_TROUBLE, "cannot write");
-    }
-    return ret;
+    uci_options_end(uci_check_run(options, argv[optind], argv + optind + 1));
 }

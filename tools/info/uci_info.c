@@ -279,8 +279,8 @@ int main(int argc, char **argv)
     if (show == 0) {
         printf("# 'uci_info -c' shows the settings, 'uci_info -h' what else there is\n");
     }
-    if ((fflush(stdout) != 0) ||
-        ferror(stdout)) { /* a full disk must not look like success, nor, with --check, like "off" */
+    /* a full disk must not look like success, nor, with --check, like "off" */
+    if ((fflush(stdout) != 0) || ferror(stdout)) {
         err(UCI_INFO_EXIT_USAGE, "cannot write");
     }
     return ret;

@@ -386,12 +386,12 @@ def check_options(parser, options):
 
 def check_variables(parser, options):
     """Where records, statistics, live files and calls go uci_run says itself, and reads them there at the end."""
-    given = dict(text.partition("=")[::2] for text in options.variables)
+    given = {name: value if equals else os.environ.get(name, "") for name, equals, value in (text.partition("=") for text in options.variables)}
+    no_file = {"UCI_LIVE": ("", "auto", "off")}  # these may be said
     for name in ("UCI_STATS", "UCI_EVENTS", "UCI_LIVE", *(["UCI_CALLS"] if options.debug or options.profile else [])):
-        harmless = ("", "auto", "off") if name == "UCI_LIVE" else ("",)
-        if name in given and given[name].lower() not in harmless[1:]:
+        if name in given and given[name].lower() not in no_file.get(name, ()):
             parser.error(f"-x {name}: uci_run sets it itself; --folder says where its files go")
-        if os.environ.get(name, "").lower() not in harmless and not options.preflight:
+        if os.environ.get(name, "").lower() not in no_file.get(name, ("",)) and not options.preflight:
             warn(f"{name} of this environment is not used: the job's are in its folder (--folder)")
 
 
