@@ -11,8 +11,6 @@
 #   --help   this text, then the list
 set -euo pipefail
 
-# For this script: a job's ranks would warn of settings that they don't know
-export -n UCI_GPU_UCX UCI_HOURS UCI_MARATHON_FOLDER UCI_OSU_SOURCE UCI_TEST_SEED
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/common.sh"
 
@@ -475,6 +473,11 @@ show_suites() {
     done
 }
 
+# What this script itself is told: a job's ranks would warn of settings that they don't know.
+unexport_own() {
+    export -n UCI_GPU_UCX UCI_HOURS UCI_MARATHON_FOLDER UCI_OSU_SOURCE UCI_TEST_SEED
+}
+
 # run_suites NAME...: an interrupt here ends all of them.
 run_suites() {
     local name beside=() free_cores
@@ -538,7 +541,7 @@ print_summary() {
 main() {
     local chosen=() table=() total_passed=0 total_failed=0 total_skipped=0 name
     case ${1:-} in
-    --only)    cd "$uci_root"; use_debian_python; only=$2; trap 'times >"$logs/$only.times"' EXIT; "suite_$only"; exit ;;
+    --only)    cd "$uci_root"; use_debian_python; unexport_own; only=$2; trap 'times >"$logs/$only.times"' EXIT; "suite_$only"; exit ;;
     --list)    list_suites; exit ;;
     -h|--help) usage_of "$0"; say; list_suites; exit ;;
     esac

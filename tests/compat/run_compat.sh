@@ -44,7 +44,7 @@ roots=${UCI_COMPAT_DIR:-/var/cache/uci-compat}
 renew='' table=''
 logs=$uci_root/build/compat-logs
 packages=(libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev meson ninja-build pkg-config
-          libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev git python3 python3-mpi4py strace ca-certificates)
+          libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev locales git python3 python3-mpi4py strace ca-certificates)
 with_ucc='--env OMPI_MCA_coll_ucc_enable=1 --env OMPI_MCA_coll_ucc_priority=100'
 passed=0 failed=0 skipped=0
 

@@ -554,6 +554,7 @@ main() {
     check_hosts
     check "packages that came later are found" configures_again
     check "time limits are of what the machine gives" limits_are_of_own_time
+    UCI_OSU_SOURCE=$work check "run.sh: a suite hears of its variable" says "$work is no source of osu-micro-benchmarks 7" 1 "$uci_root/tests/run.sh" osu
     check "processes to look into are numbers" says "'nobody': expected numbers of processes" 1 "$uci_root/tools/where.sh" nobody
     check "a process's name is its user's" where_shows_names_as_text
     check "a job that hangs is looked into, openmpi" watches openmpi
