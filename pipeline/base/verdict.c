@@ -151,6 +151,23 @@ static bool uci_verdict_is_small(const uci_observation_t *seen)
     return uci_verdict_is_from_program(seen) && seen->compared && (seen->span <= UCI_VERDICT_SMALL);
 }
 
+static bool uci_verdict_is_overlapped(const uci_observation_t *seen)
+{
+    return (seen->overlap[0] != '\0') && (seen->way == UCI_WAY_GET) && !uci_verdict_length_is_wrong(seen) &&
+           (seen->equal || !uci_verdict_is_small(seen));
+}
+
+static void uci_verdict_say_overlapped(const uci_observation_t *seen, char *text, size_t size)
+{
+    char lane[256];
+
+    snprintf(
+            text, size,
+            "another receive, %s, was under way into the same memory, which is its program's mistake: the wrong bytes (%s) may be of "
+            "that message, or damaged on the way%s",
+            seen->overlap, uci_verdict_class(seen), uci_verdict_lane(seen, lane, sizeof(lane)));
+}
+
 static bool uci_verdict_is_caught_before(const uci_observation_t *seen)
 {
     return (seen->caught > 0) && uci_verdict_is_from_program(seen) && !uci_verdict_is_small(seen);
@@ -325,6 +342,7 @@ static const struct {
                          {uci_verdict_copy_is_damaged, uci_verdict_say_copy, UCI_CAUSE_MEMORY},
                          {uci_verdict_is_no_damage, uci_verdict_say_no_damage, UCI_CAUSE_UNKNOWN},
                          {uci_verdict_has_changed, uci_verdict_say_changed, UCI_CAUSE_SOURCE_CHANGED},
+                         {uci_verdict_is_overlapped, uci_verdict_say_overlapped, UCI_CAUSE_UNKNOWN},
                          {uci_verdict_digest_is_wrong, uci_verdict_say_digest, UCI_CAUSE_MEMORY},
                          {uci_verdict_length_is_wrong, uci_verdict_say_length, UCI_CAUSE_UCX},
                          {uci_verdict_is_caught_before, uci_verdict_say_caught, UCI_CAUSE_UNKNOWN},

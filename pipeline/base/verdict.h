@@ -12,6 +12,8 @@
  *     the sender has digested its buffer again, and it differs     source_changed    no one but its program may write there; comes before
  *                                                                                    all that follows: what reads a buffer that changes brings
  *                                                                                    "wrong" bytes by every way, gets too
+ *     UCX wrote to the receiver's buffer, where another receive    unknown           probably the program: two receives into the same memory, of
+ *     was under way, and more than 64 bytes are wrong, or none                       which each brings what is wrong for the other
  *     the bytes are right, their digest is not                     memory            of the sender's host: what carries digests has a check
  *                                                                                    of its own, which passed
  *     fewer (or more) bytes than were sent                         ucx               it says how many it delivers
@@ -108,6 +110,7 @@ typedef struct uci_observation {
     uci_damage_class_t get_damage; /**< and this was the difference */
     bool elsewhere;                /**< the wrong bytes are right at `place` */
     uint64_t place;
+    char overlap[128];      /**< another receive that was under way into the same memory, for people; "": none */
     const char *healed_by;  /**< what brought the right bytes, for people */
     const char *host;       /**< this one */
     const char *peer_host;  /**< "" if the sender is not known */

@@ -135,6 +135,9 @@ static uci_observation_t uci_report_observe_op(const uci_recv_op_t *op, const uc
         seen.get_compared = true;
         seen.get_damage   = get->diff.damage;
     }
+    if (op->overlap.found) {
+        uci_report_name(op->overlap.tag, op->overlap.user_am, seen.overlap, sizeof(seen.overlap));
+    }
     uci_report_locate(op, &seen);
     return seen;
 }

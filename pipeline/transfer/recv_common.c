@@ -7,6 +7,7 @@
 #include "base/damage.h"
 #include "both_ways.h"
 #include "link/control.h"
+#include "recv_overlap.h"
 #include "base/edge.h"
 #include "base/unseen.h"
 #include "util/log.h"
@@ -295,6 +296,9 @@ void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uin
         ++op->chunk.bad;
         if (op->repair.start_time == 0) {
             op->repair.start_time = uci_process_time_ns();
+        }
+        if (op->damages.count == 0) {
+            uci_recv_overlap_find(op);
         }
         uci_damages_keep(&op->damages, index, way, data, length);
     } else {

@@ -90,6 +90,13 @@ typedef struct uci_recv_repair {
     uint64_t dropped_before; /**< worker->dropped when it began */
 } uci_recv_repair_t;
 
+/** Another receive under way into the same memory: recv_overlap.c. */
+typedef struct uci_recv_overlap {
+    bool found;
+    bool user_am; /**< `tag` is what an active message is, see uci_user_am_what() */
+    ucp_tag_t tag;
+} uci_recv_overlap_t;
+
 /** A receive that takes more than one frame: a rendezvous. */
 typedef struct uci_recv_op {
     uci_list_t link; /**< in worker->recv_ops */
@@ -112,6 +119,7 @@ typedef struct uci_recv_op {
     uci_damages_t damages;    /**< the damaged bytes of bad chunks, for the report */
     uci_damages_t wrong_gets; /**< and what a get brought instead of right ones */
     bool get_same;            /**< one brought the same as had come first */
+    uci_recv_overlap_t overlap;
 } uci_recv_op_t;
 
 #endif

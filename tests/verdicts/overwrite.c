@@ -1,8 +1,9 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A program that writes to the buffer of a send that is pending, which MPI forbids: rank 0 does so, rank 1 receives. What arrives is
- * not looked at, for MPI promises nothing about it. What UCI says about it is: run_verdicts.sh reads the records.
+ * A program that writes to the buffer of a send that is pending, which MPI forbids: rank 0 does so, rank 1 receives. Or that receives two
+ * messages into one buffer at a time. What arrives is not looked at, for MPI promises nothing about it. What UCI says about it is:
+ * run_verdicts.sh reads the records.
  *
  * usage: overwrite HOW BYTES ROUNDS
  *   never   it doesn't: there must be nothing to say
@@ -13,6 +14,7 @@
  *   asleep  as once, while rank 1 sleeps, so that UCI copies what plain UCX would have copied; rank 1 then says what came: the bytes as they
  *           were when they were sent, or as they are now ("delivered: 5 as sent, 3 as now"); nothing else may come
  *   undone  a thread writes to the first bytes and puts back what was there, over and over
+ *   overlap four messages of their own buffers, which rank 1 receives into one, all at a time
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +22,7 @@
 
 #include "../mpi/check.h"
 
-enum { TAG = 7, TAG_ANSWER = 8, WRITTEN = 1000, BROADCAST = 750 };
+enum { TAG = 7, TAG_ANSWER = 8, WRITTEN = 1000, BROADCAST = 750, AT_A_TIME = 4 };
 
 static struct {
     unsigned char *data;
@@ -88,6 +90,27 @@ static void broadcast(uint64_t round)
     check_bytes(bytes, BROADCAST, 0, TAG, round);
 }
 
+static void overlap(const check_buffer_t *buffer, size_t length, uint64_t round)
+{
+    check_buffer_t buffers[AT_A_TIME];
+    MPI_Request requests[AT_A_TIME];
+    int i;
+
+    for (i = 0; i < AT_A_TIME; ++i) {
+        if (check.rank == 0) {
+            check_buffer_make(&buffers[i], length, 0);
+            check_fill(buffers[i].data, length, 0, TAG, (round * AT_A_TIME) + (uint64_t)i);
+            MPI_Isend(buffers[i].data, (int)length, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &requests[i]);
+        } else {
+            MPI_Irecv(buffer->data, (int)length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &requests[i]);
+        }
+    }
+    MPI_Waitall(AT_A_TIME, requests, MPI_STATUSES_IGNORE);
+    for (i = 0; (check.rank == 0) && (i < AT_A_TIME); ++i) {
+        check_buffer_free(&buffers[i]);
+    }
+}
+
 static void send_one(const char *how, const check_buffer_t *buffer, size_t length)
 {
     MPI_Request request;
@@ -149,6 +172,8 @@ int main(int argc, char **argv)
         check_buffer_make(&buffer, length, 0);
         if (strcmp(how, "bcast") == 0) {
             broadcast((uint64_t)round);
+        } else if (strcmp(how, "overlap") == 0) {
+            overlap(&buffer, length, (uint64_t)round);
         } else if (check.rank == 0) {
             check_fill(buffer.data, length, 0, TAG, (uint64_t)round);
             send_one(how, &buffer, length);

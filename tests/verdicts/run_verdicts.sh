@@ -3,8 +3,8 @@
 #
 # usage: tests/verdicts/run_verdicts.sh [options]
 #
-# Does UCI name the right cause? Jobs that do just one thing wrong each: a program that writes to the buffer of a pending send
-# (overwrite.c), attackers that damage shared memory or what recv() brings (tests/faults/foreign), and the injector. Each job's records
+# Does UCI name the right cause? Jobs that do just one thing wrong each: a program that writes to the buffer of a pending send, or
+# receives two messages into one buffer at a time (overwrite.c), attackers that damage shared memory or what recv() brings (tests/faults/foreign), and the injector. Each job's records
 # (UCI_EVENTS) must say what it was, and nothing else. Beside that: UCI_CAPTURE, UCI_ON_MISMATCH=pause, and a file that can't be written.
 # Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
 #
@@ -40,6 +40,7 @@ cases=(
     "changed     thread  4194304  tcp,self        get"
     "changed     thread  8388608  tcp,self        stream"
     "undone      undone  4194304  posix,cma,self  get"
+    "overlap     overlap 4194304  tcp,self        get"
     "late        once    4194304  posix,self      direct  UCI_CHECK_SOURCES=1"
     "late        once    4194304  tcp,self        bounce  UCI_CHECK_SOURCES=1"
     "late        steady  4194304  tcp,self        stream  UCI_CHECK_SOURCES=1"
@@ -90,6 +91,8 @@ wanted_of() {
                    'all(event["role"] == "receiver" and event["path"] in ("get", "stream") and event["ranges"] for event in events)' ;;
     undone)    wants 'all(event["cause"] in ("source_changed", "unknown", "ucx") for event in events)' \
                    'all("put" in event["evidence"] for event in events if event["cause"] != "source_changed")' ;;
+    overlap)   wants 'any("another receive, tag 0x" in event["evidence"] for event in events)' \
+                   'all(event["cause"] == "unknown" and "into the same memory" in event["evidence"] for event in events)' ;;
     late)      wants 'any(event["role"] == "sender" for event in events)' \
                    'all(event["cause"] == "source_changed" and event["path"] in ("direct", "bounce", "stream", "get") for event in events)' \
                    'all(event["ranges"][0][1] == 0 for event in events if event["role"] == "sender")' ;;
@@ -236,6 +239,7 @@ run_case() {
     case $case in
     flip)      run_until_recorded '"cause": *"memory"' run_foreign "$one" "$tls" "$case" "UCI_PATH=$path" "$@" ;;
     wire)      run_until_recorded verdict run_foreign "$one" "$tls" "$case" "UCI_PATH=$path" "$@" ;;
+    overlap)   run_until_recorded verdict run_overwrite "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "$@" ;;
     changed)   run_until_recorded source_changed run_overwrite "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "$@" ;;
     pause)     run_paused "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "$@" ;;
     capture)   run_overwrite "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "UCI_CAPTURE=$run_dir/capture" "$@" ;;
