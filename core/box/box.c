@@ -210,9 +210,11 @@ bool uci_box_rx_skip(uci_box_rx_t *rx)
     if (first == 0) {
         is_left = uci_box_is_marked(rx->box->ring, rx->rewound);
     }
-    if ((first > 0) || is_left) {
-        first = uci_box_rx_look(
-                rx); /* the sender may be faster than we look: what is before the one that was seen is there by now */
+    if ((first > 0) || is_left) { /* the sender may be faster than we look: what is before that one is there by now */
+        if (uci_box_is_marked(rx->place, rx->expected)) {
+            return true;
+        }
+        first = uci_box_rx_look(rx);
     }
     if (first > 0) {
         rx->granules += first;

@@ -357,6 +357,23 @@ Test(box, the_next_mark_is_found)
     yard_check(&yard);
 }
 
+/* A frame may come to the next place after the last look at it, before the search: then those behind it are there as well */
+Test(box, the_next_place_is_looked_at_once_more)
+{
+    yard_t yard;
+    uci_box_t *box = yard_make(&yard, 1);
+    uci_box_tx_t tx;
+    uci_box_rx_t rx;
+
+    both_init(&tx, &rx, box, KEY);
+    cr_assert(uci_box_rx_peek(&rx) == NULL);
+    cr_assert(send_frame(&tx, 64, 1) && send_frame(&tx, 64, 2));
+    cr_assert(uci_box_rx_skip(&rx));
+    take_frame(&rx, 64, 1);
+    take_frame(&rx, 64, 2);
+    yard_check(&yard);
+}
+
 /* Where a lap went on behind a frame that is hidden, and the next one has been begun, none is lost: they are found from where it was left */
 Test(box, frames_that_were_passed_by_are_found)
 {
