@@ -277,7 +277,7 @@ UCI_INLINE void uci_box_rx_next(uci_box_rx_t *rx, size_t total)
 
 /**
  * The frame that comes next is hidden, since its mark is damaged, or does not tell its length, since that is: go on to the next one whose
- * mark is right, of those that may follow it.
+ * mark is right, of those that may follow it. Unless it has come meanwhile: then nothing is passed by.
  * @return false: there is none (yet), and nothing has changed.
  */
 bool uci_box_rx_skip(uci_box_rx_t *rx);

@@ -297,7 +297,7 @@ void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uin
         if (op->repair.start_time == 0) {
             op->repair.start_time = uci_process_time_ns();
         }
-        if (op->damages.count == 0) {
+        if ((way == UCI_WAY_GET) && (op->damages.count == 0)) { /* else it was digested where no receive writes */
             uci_recv_overlap_find(op);
         }
         uci_damages_keep(&op->damages, index, way, data, length);

@@ -4,8 +4,9 @@
 # usage: tests/verdicts/run_verdicts.sh [options]
 #
 # Does UCI name the right cause? Jobs that do just one thing wrong each: a program that writes to the buffer of a pending send, or
-# receives two messages into one buffer at a time (overwrite.c), attackers that damage shared memory or what recv() brings (tests/faults/foreign), and the injector. Each job's records
-# (UCI_EVENTS) must say what it was, and nothing else. Beside that: UCI_CAPTURE, UCI_ON_MISMATCH=pause, and a file that can't be written.
+# receives two messages into one buffer at a time (overwrite.c), attackers that damage shared memory or what recv() brings
+# (tests/faults/foreign), and the injector. Each job's records (UCI_EVENTS) must say what it was, and nothing else. Beside that:
+# UCI_CAPTURE, UCI_ON_MISMATCH=pause, and a file that can't be written.
 # Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
 #
 #   --mpi LIST        openmpi,mpich (default both)
